@@ -1,11 +1,14 @@
 # ibwarden: everything that a developer runs. `make help` lists it.
 GO        ?= go
 FUZZTIME  ?= 5s
-PACKAGES  := curl opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus chromium fonts-dejavu-core lintian rpm rpmlint cpio mandoc zsh fish mmdebstrap systemd-container
+# Debian packages that tests run beside ibwarden, and those that only the tests of packages need,
+# which make test leaves out.
+PACKAGES  := curl opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus chromium fonts-dejavu-core
+PACKAGERS := lintian rpm rpmlint cpio mandoc zsh fish mmdebstrap systemd-container
 # Directories with a module of their own, which make test and make lint look at too.
 MODULES   := kubernetes packaging website
 
-.PHONY: claims help build man deb rpm image release site test test-kubernetes tools docs lint race vulnerabilities fuzz mutate breaks bench benchscale benchservice benchconsole console-shots soak clean
+.PHONY: claims help build man deb rpm image release site test test-long test-all test-kubernetes tools tools-all docs lint race vulnerabilities fuzz mutate breaks bench benchscale benchservice benchconsole console-shots soak clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z -]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,9 +28,15 @@ release: ## build everything that is published into bin/release: packages, image
 site: ## write the documentation as a site of static pages into bin/site
 	cd website && $(GO) run .
 
-test: tools ## install what the tests need (Debian packages, when it may), run them all, say what was skipped
+test: tools ## install what the tests need (Debian packages, when it may) and run all but the long ones, in minutes; says what was left out
 	$(GO) vet ./...
-	@GO='$(GO)' MODULES='$(MODULES)' scripts/test-all
+	@GO='$(GO)' MODULES='$(MODULES)' scripts/test -short
+
+test-long: tools-all ## make test with the long tests: packages on hosts of their own, takeovers, kills, fabrics that run for minutes
+	$(GO) vet ./...
+	@GO='$(GO)' MODULES='$(MODULES)' scripts/test
+
+test-all: test-long test-kubernetes ## every test that there is
 
 # kube-apiserver is compiled from its sources, the first time for minutes.
 test-kubernetes: tools ## build Kubernetes's API server, and run the controller's tests on it with etcd and a service
@@ -38,6 +47,9 @@ tools: ## install the Debian packages that tests run beside ibwarden, and fetch 
 	@scripts/install-tools $(PACKAGES)
 	@command -v npm >/dev/null || scripts/install-tools nodejs npm
 	@scripts/install-axe
+
+tools-all: tools ## install what the tests of packages need too, and make the Debian that they boot
+	@scripts/install-tools $(PACKAGERS)
 	@scripts/install-root
 
 docs: ## run every command of README.md and docs, and write what it prints there
@@ -66,10 +78,10 @@ vulnerabilities: ## look for known vulnerabilities with govulncheck, if the netw
 fuzz: ## run every fuzz target for FUZZTIME each (default 5s)
 	@scripts/fuzz-all $(FUZZTIME)
 
-mutate: tools ## break every rule of docs/dev/conformance.md and write there what tests notice; a share with EVERY=10, one with RULE=PK-09
+mutate: tools-all ## break every rule of docs/dev/conformance.md and write there what tests notice; a share with EVERY=10, one with RULE=PK-09
 	$(GO) run ./test/mutate $(if $(RULE),-v -rule $(RULE),$(if $(EVERY),-every $(EVERY),-write))
 
-claims: tools ## ask of each rule line in scenarios/ whether what is below it fails with a break of its rule; a share with EVERY=10, rules with RULE=SM
+claims: tools-all ## ask of each rule line in scenarios/ whether what is below it fails with a break of its rule; a share with EVERY=10, rules with RULE=SM
 	$(GO) run ./test/mutate -stories $(if $(RULE),-v -rule $(RULE)) $(if $(EVERY),-every $(EVERY) -seed $(or $(SEED),1))
 
 breaks: ## break N places of the service at random (default 100), the same ones for the same SEED; PACKAGES_TO_BREAK='internal/api/...' for some
@@ -97,7 +109,7 @@ benchconsole: ## what a fabric of 16 to 11,664 hosts costs in the browser: time 
 console-shots: ## screenshots of every page of the console, light and dark, narrow and wide, into SHOTS (default bin/console-shots)
 	IBWARDEN_SCREENSHOTS='$(abspath $(or $(SHOTS),bin/console-shots))' $(GO) test -count=1 -run '^TestShots$$' ./test/consoletest
 
-soak: tools ## the long runs that CI takes a share of; SOAK_SEED repeats one
+soak: tools-all ## the long runs that CI takes a share of; SOAK_SEED repeats one
 	IBWARDEN_SOAK=1 IBWARDEN_OPENSM_CONFS=200 $(GO) test -count=1 -timeout 120m ./test/ibsimtest ./test/ibsimtest/routes ./test/umadtest ./test/takeovertest ./internal/simserve/ibsimd ./internal/manager/desired/partition ./test/simtest ./internal/judge/reach ./internal/judge/isolation ./internal/lab/compare ./internal/store/... ./internal/api ./test/tenanttest ./test/killtest ./test/electiontest
 
 clean: ## remove what was built

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/api/listen"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // emptied waits until no connection is open.
@@ -24,15 +25,10 @@ func emptied(t *testing.T, l *Listeners) {
 // opens waits until so many connections are open.
 func opens(t *testing.T, l *Listeners, want int) {
 	t.Helper()
-	for late := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	need.Eventually(t, need.Patience, fmt.Sprint(want, " connections are open"), func() bool {
 		open, _, _ := l.Connections()
-		if open == want {
-			return
-		}
-		if time.Now().After(late) {
-			t.Fatalf("%d connections are open, want %d", open, want)
-		}
-	}
+		return open == want
+	})
 }
 
 // TestAnswersThatNobodyReads: whoever asks and does not read is dropped when the time of

@@ -17,16 +17,13 @@ import (
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // eventually waits until something is so.
 func (r *rig) eventually(what string, is func() bool) {
 	r.Helper()
-	for late := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(late) {
-			r.Fatalf("not so after 20 s: %s", what)
-		}
-	}
+	need.Eventually(r, need.Patience, what, is)
 }
 
 func (r *rig) outcomeOf(revision uint64) service.OutcomeState {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
@@ -16,6 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // modelled is a rig with the tenants of each revision, as a model of what each caller reads: the
@@ -150,12 +150,10 @@ func TestProved(t *testing.T) {
 	done := func(revision uint64, o service.Outcome) {
 		t.Helper()
 		r.Done(revision, o)
-		for t.Context().Err() == nil { // it is stored after it is told
-			if record, err := r.Revision(t.Context(), provider, revision); err != nil || record.Outcome != nil {
-				return
-			}
-			time.Sleep(time.Millisecond)
-		}
+		need.Eventually(t, need.Patience, "the outcome is stored, which is after it is told", func() bool {
+			record, err := r.Revision(t.Context(), provider, revision)
+			return err != nil || record.Outcome != nil
+		})
 	}
 	proved(0, false)
 	r.must(partition(5))

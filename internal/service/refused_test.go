@@ -13,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 var (
@@ -86,14 +87,11 @@ func TestRefusalsOfOneKindAreOneEntry(t *testing.T) {
 	}
 	r.set(began.Add(service.RefusedWithin))
 	r.Done(r.last(), service.Outcome{Verdict: isolation.Isolated}) // wakes what stores
-	for entries, tries := 1, 0; entries < 2; tries++ {
-		if tries == 20_000 {
-			t.Fatal("what was counted is not stored")
-		}
-		time.Sleep(time.Millisecond)
+	need.Eventually(t, need.Patience, "what was counted is stored", func() bool {
 		list, refused = r.log()
-		entries, _ = refused("red")
-	}
+		entries, _ := refused("red")
+		return entries >= 2
+	})
 	if e := list[len(list)-1]; e.Count != 5999 || !e.Since.Equal(began.Add(time.Second/100)) || !e.Time.Equal(last) || e.Caller != reader.Name || e.Action != list[len(list)-2].Action || e.Reason != list[len(list)-2].Reason || e.Request != "" {
 		t.Errorf("the others: %+v", e)
 	}

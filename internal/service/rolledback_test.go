@@ -20,6 +20,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
 	"github.com/ibwarden/ibwarden/internal/store/bolt"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // swapped is a store in whose place another one can be put while it is used, as etcd is
@@ -178,11 +179,7 @@ func (r *rolled) change(s *manned) {
 
 func (r *rolled) eventually(what string, is func() bool) {
 	r.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			r.Fatalf("not so in 30 s: %s", what)
-		}
-	}
+	need.Eventually(r, need.Patience, what, is)
 }
 
 // returned are the partitions that a manager gives ports and that the last revision had

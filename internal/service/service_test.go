@@ -21,6 +21,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
 	"github.com/ibwarden/ibwarden/internal/store/bolt"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // recorder is a manager that carries out what it is told when the test says so.
@@ -352,9 +353,7 @@ func TestOnlyWhatCountsForThePolicyIsTakenBack(t *testing.T) {
 	r.must(resource.PutToken{Token: resource.Token{ID: "t1", Tenant: resource.Provider, Sum: sum}})
 	// The state has a revision before the manager is told of it.
 	wait := func(last uint64) {
-		for deadline := time.Now().Add(10 * time.Second); r.manager.told() < last && time.Now().Before(deadline); {
-			time.Sleep(time.Millisecond)
-		}
+		need.Eventually(t, need.Patience, "the manager is told", func() bool { return r.manager.told() >= last })
 	}
 	r.Refused(4, errors.New("no room"))
 	wait(5)

@@ -17,6 +17,7 @@ const docsPolicy = "default-src 'none'; img-src 'self'; style-src 'self'; script
 // TestDocs opens pages of the documentation as a site, one of each kind: axe finds nothing in them,
 // light and dark, and they fit a telephone.
 func TestDocs(t *testing.T) {
+	need.Long(t, "makes the whole site")
 	need.Program(t, "chromium")
 	dir := t.TempDir()
 	make := exec.Command("go", "run", ".", "-o", dir)

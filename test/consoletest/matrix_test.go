@@ -3,6 +3,8 @@ package consoletest
 import (
 	"fmt"
 	"testing"
+
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // cell is a cell of the matrix as the page has it.
@@ -119,6 +121,7 @@ func (s *site) opened(t *testing.T, p *page, cells []cell) {
 // of it says of single ports.
 func TestMatrix(t *testing.T) {
 	t.Run("demonstration", func(t *testing.T) { demonstration(t).matrix(t, false) })
+	need.Long(t, "the matrices of other fabrics too")
 	t.Run("faults", func(t *testing.T) { faulty(t).matrix(t, true) })
 	t.Run("40 tenants", func(t *testing.T) { manyTenants(t).matrix(t, false) })
 }

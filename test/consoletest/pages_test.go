@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // window is how much of a page is seen at once.
@@ -97,7 +99,8 @@ func (s *site) everyPage(t *testing.T, all bool) {
 }
 
 func TestEveryPage(t *testing.T) {
-	t.Run("demonstration", func(t *testing.T) { demonstration(t).everyPage(t, true) })
+	t.Run("demonstration", func(t *testing.T) { demonstration(t).everyPage(t, !testing.Short()) })
+	need.Long(t, "opens every page of other fabrics too")
 	t.Run("faults", func(t *testing.T) { faulty(t).everyPage(t, false) })
 	t.Run("40 tenants", func(t *testing.T) { manyTenants(t).everyPage(t, false) })
 }
@@ -114,6 +117,7 @@ const key = `(e => [e.tagName, e.id.replace(/[0-9]+/, ''), e.getAttribute('href'
 // TestKeyboard: Tab reaches every control of every page, which shows that it has the focus,
 // and Enter on a link leads to its page, whose heading has the focus then.
 func TestKeyboard(t *testing.T) {
+	need.Long(t, "walks through every page")
 	s := demonstration(t)
 	p := s.open(t)
 	for _, view := range s.views(p) {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // The policy of the console's pages: nothing but its own files.
@@ -37,6 +39,7 @@ func served(t *testing.T, body, script string) string {
 // TestWhatIsWrongIsSeen: a page that does what the console must not is found out, so that
 // no test of the console passes for want of looking.
 func TestWhatIsWrongIsSeen(t *testing.T) {
+	need.Long(t, "opens a page for each fault")
 	for _, wrong := range []struct{ name, body, script, want string }{
 		{"exception", "", "throw new Error('oh')", "exception: Uncaught Error: oh"},
 		{"rejection", "", "Promise.reject(new Error('no'))", "exception: Uncaught (in promise) Error: no"},

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // screenshot looks at the page: something has to be on the picture. With
@@ -50,6 +52,7 @@ func colours(drawn image.Image, enough int) int {
 // IBWARDEN_SCREENSHOTS names a directory (make console-shots), and else of a few, to see
 // that something is on them.
 func TestShots(t *testing.T) {
+	need.Long(t, "draws every page many times")
 	s := twoPartitions(t)
 	s.tenant("violet", "0x200", "blue-6", "red-4")
 	s.do("POST", "/drains", js{"switch": "spine-2"}, "Why", "a fan")

@@ -125,6 +125,7 @@ func corrupted(rng *rand.Rand) (all []badPolicy) {
 // A file with a fault is refused whole and leaves the fabric as it was, to the
 // last table; one that is taken does what it says.
 func TestBadPolicyLeavesTheFabric(t *testing.T) {
+	need.Long(t, "ibwarden on a hundred policies, one by one")
 	l := topologyOf(t, badPolicyFabric)
 	r := newRig(t, l, "")
 	seed := baseSeed()

@@ -102,7 +102,7 @@ Switch 4 "S3"
 )
 
 const (
-	shortBringUps  = 6  // with -short
+	shortBringUps  = 3  // with -short
 	ordinaryRounds = 2  // over all topologies
 	soakRounds     = 20 // the same, with IBWARDEN_SOAK
 )

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // sizes are fabrics that differ in size; a change costs the same on each.
@@ -39,8 +41,11 @@ const stateFile = "state.json"
 // A change of one member writes the tables of that member and of its switch
 // port, and nothing else, on a fabric of any size.
 func TestMinimalChange(t *testing.T) {
-	for _, spec := range sizes {
+	for i, spec := range sizes {
 		t.Run(spec, func(t *testing.T) {
+			if i > 0 {
+				need.Long(t, "larger fabrics")
+			}
 			t.Parallel()
 			r := newRig(t, topologyOf(t, spec), "")
 			base := r.file("base.conf", changeBase)

@@ -378,6 +378,7 @@ func (x *exposed) lids(manager string) map[string]int {
 // TestSaqueryInExec: every record in full, on fabrics of 16 hosts (a share of the
 // queries, by two of them) and, in long runs, of 16 and 648 by all kinds of host.
 func TestSaqueryInExec(t *testing.T) {
+	need.Long(t, "every query of saquery")
 	seen := make([]bool, len(differences))
 	if !need.Soak() {
 		compareWithOpenSM(t, "fattree,radix=6,levels=2,hosts=16", 3, true, []int{0, 4}, seen)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // saFabric has 8 hosts; saPolicy two tenants that share one of them. Hosts see
@@ -66,6 +68,7 @@ func (r *rig) openSMWith(policy string) (stop func()) {
 // are the same; libumad2sim shows the first records of an answer only, so that
 // each query is for one.
 func TestSaqueryComparedWithOpenSM(t *testing.T) {
+	need.Long(t, "every query, of both managers")
 	t.Parallel()
 	r := newRig(t, topologyOf(t, saFabric), saManager)
 	requesters := []string{saManager, "H0_1", "H1_0", "H2_1"}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 const (
@@ -74,6 +75,7 @@ func (r *rig) openSMLog() string {
 // ibwarden keeps managing, shows it no SM_Key, and puts right what it writes. The
 // same OpenSM has its way where ibwarden has gone.
 func TestOpenSMOfATenant(t *testing.T) {
+	need.Long(t, "OpenSM beside ibwarden, which takes its seconds")
 	for _, stays := range []bool{false, true} {
 		t.Run(fmt.Sprintf("ibwarden stays %v", stays), func(t *testing.T) {
 			t.Parallel()
@@ -156,6 +158,7 @@ func TestNewcomerLeavesTheMasterAlone(t *testing.T) {
 // While OpenSM is master, ibwarden writes nothing and says so, on whichever
 // side of it its GUID is.
 func TestStandbyForOpenSM(t *testing.T) {
+	need.Long(t, "OpenSM beside ibwarden, which takes its seconds")
 	for _, at := range []struct{ name, openSM, ours string }{
 		{"higher GUID", "H0_0", "H3_1"},
 		{"lower GUID", "H3_1", "H0_0"},
@@ -181,6 +184,7 @@ func TestStandbyForOpenSM(t *testing.T) {
 // An OpenSM that comes while ibwarden is master stands by, and the fabric
 // keeps ibwarden's tables.
 func TestOpenSMStandsBy(t *testing.T) {
+	need.Long(t, "OpenSM beside ibwarden, which takes its seconds")
 	r := newRig(t, topologyOf(t, standbyFabric), "H0_0")
 	// An OpenSM as installed has SM_Key 1 and ignores managers with another.
 	d := r.start("--policy", r.file("ours.conf", ourPolicy), "--sm-key", "1", "--profile", "tenant",
@@ -200,6 +204,7 @@ func TestOpenSMStandsBy(t *testing.T) {
 // After OpenSM has left, ibwarden takes the fabric over: the policy is its
 // own, and the addresses stay.
 func TestTakeOverFromOpenSM(t *testing.T) {
+	need.Long(t, "OpenSM beside ibwarden, which takes its seconds")
 	r := newRig(t, topologyOf(t, standbyFabric), "")
 	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
 	defer cancel()
@@ -230,6 +235,7 @@ func TestTakeOverFromOpenSM(t *testing.T) {
 // further here: it has told ibwarden of its rank by a trap, and does nothing until it
 // is repressed, which ibsim does not pass on (test/umadtest TestTakeover has the rest).
 func TestListedOpenSMOutranks(t *testing.T) {
+	need.Long(t, "OpenSM beside ibwarden, which takes its seconds")
 	for _, keys := range []bool{false, true} {
 		t.Run(fmt.Sprintf("keys %v", keys), func(t *testing.T) {
 			t.Parallel()

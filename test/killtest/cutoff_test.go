@@ -158,6 +158,7 @@ func (x *writes) see(s fabric.Sighting) {
 // first Set on the former master sends none, and says that it may not write. Afterwards there
 // is one master, with all that was acknowledged.
 func TestMasterCutOff(t *testing.T) {
+	need.Long(t, "a cluster of etcd, and a failover")
 	t.Parallel()
 	p, doors := newCutPair(t, need.Seed(t, 12))
 	p.changed(1 + p.IntN(3))

@@ -15,6 +15,7 @@ const frozenRounds, frozenRoundsLong = 1, 10
 // TestFrozenFollower stops each member of the store in turn, when it does not lead, while changes
 // are made: the other members answer in its place. It logs how long the slowest change took.
 func TestFrozenFollower(t *testing.T) {
+	need.Long(t, "a cluster of etcd whose members hang")
 	t.Parallel()
 	s := newSite(t, need.Seed(t, 21), nil)
 	b := s.standby(t)

@@ -243,13 +243,13 @@ func (c *client) outcomes() {
 	})
 }
 
-// Shares of the kills in CI, and all of them.
-const kills, killsLong = 10, 1000
+// How many kills there are with -short, without it and in a soak.
+const killsShort, kills, killsLong = 3, 10, 1000
 
 // TestKilledRun kills `ibwarden run` with SIGKILL between a request and its answer, at
 // moments from the first octet to after the proof, and starts it again on what it left.
 func TestKilledRun(t *testing.T) {
-	points := kills
+	points := need.Share(killsShort, kills)
 	if need.Soak() {
 		points = killsLong
 	}

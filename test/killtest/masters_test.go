@@ -53,6 +53,7 @@ const askedKey = "0x00f0"
 // change is lost, whoever comes next; the host is answered again, which the log has the times
 // of; and no host is asked to register again, as what they registered is in the store.
 func TestMastersFail(t *testing.T) {
+	need.Long(t, "one failover after the other")
 	t.Parallel()
 	seed, rounds, spec := need.Seed(t, 11), int(need.Rounds(masterFaults, masterFaultsLong)), masterFabric
 	if need.Soak() {

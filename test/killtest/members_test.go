@@ -101,6 +101,7 @@ func (s *site) killMember(i int) {
 // TestMembers does to the members of the store what happens to members, while changes
 // are made through the API.
 func TestMembers(t *testing.T) {
+	need.Long(t, "members of etcd end one after the other")
 	t.Parallel()
 	s := newSite(t, need.Seed(t, 2), nil)
 	for i := range etcdtest.Members {
@@ -175,6 +176,7 @@ func (s *site) cutOff() {
 
 // TestFullStore fills the disk quota of the cluster, as somebody else does who uses it too.
 func TestFullStore(t *testing.T) {
+	need.Long(t, "fills a cluster of etcd")
 	t.Parallel()
 	s := newSite(t, need.Seed(t, 3), nil, "--quota-backend-bytes", fmt.Sprint(8<<20))
 	etcd := s.cluster.Client(0)
@@ -246,6 +248,7 @@ func (s *site) standby(t *testing.T) *client {
 // TestStandbyFollows: a standby shows what the master writes, also across compactions of
 // etcd and while members end; it takes no writes, and says what it has.
 func TestStandbyFollows(t *testing.T) {
+	need.Long(t, "a cluster of etcd, and two managers")
 	t.Parallel()
 	s := newSite(t, need.Seed(t, 4), nil)
 	b := s.standby(t)

@@ -112,6 +112,7 @@ func (w *world) watch(now state) (end func() []string) {
 // the other one acknowledged, and takes changes. No P_Key table is written on the way that
 // is not that of the last revision.
 func TestPausedMaster(t *testing.T) {
+	need.Long(t, "a cluster of etcd, and failovers")
 	t.Parallel()
 	rounds := pauses
 	if need.Soak() {

@@ -24,6 +24,7 @@ import (
 // too. What the provider accepts at the
 // master, the other manager accepts too.
 func TestRestoredStore(t *testing.T) {
+	need.Long(t, "a cluster of etcd that is restored")
 	t.Parallel()
 	s := newSite(t, need.Seed(t, 6), nil)
 	b := s.standby(t)

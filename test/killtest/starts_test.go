@@ -30,6 +30,7 @@ const startsPolicy = "version: 1\npartitions:\n  - {name: red, pkey: 0x0010, mem
 // within a random time of at most a second; some bring the policy. In the end all of them are
 // there, one of them is master, and the others stand by.
 func TestStartsTogether(t *testing.T) {
+	need.Long(t, "three managers on a cluster of etcd")
 	t.Parallel()
 	seed, rounds := need.Seed(t, 9), need.Rounds(starts, startsLong)
 	cluster := etcdtest.Start(t)

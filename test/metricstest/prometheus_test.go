@@ -99,11 +99,7 @@ func get(address, path string) (int, string) {
 // until waits for something.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for began := time.Now(); !done(); time.Sleep(50 * time.Millisecond) {
-		if time.Since(began) > patience {
-			t.Fatalf("after %v: %s", patience, what)
-		}
-	}
+	need.Eventually(t, patience, what, done)
 }
 
 // query asks Prometheus; the value of each series by its labels.
@@ -150,12 +146,12 @@ func TestPrometheus(t *testing.T) {
 	defer told.Close()
 	start(t, dir, []string{"IBWARDEN_DATA=" + data, "IBWARDEN_FABRIC=sim", "NOTIFY_SOCKET=" + systemd, "WATCHDOG_USEC=400000"}, binary,
 		"run", "--policy", "none", "--metrics", ours, "--counters-period", "1s", "--counters-hca")
-	until(t, "the manager is not ready", func() bool { code, _ := get(ours, "/readyz"); return code == 200 })
+	until(t, "the manager is ready", func() bool { code, _ := get(ours, "/readyz"); return code == 200 })
 	if code, body := get(ours, "/healthz"); code != 200 {
 		t.Errorf("healthz: %d %s", code, body)
 	}
 	lines := make(map[string]int)
-	until(t, "systemd is not told", func() bool {
+	until(t, "systemd is told", func() bool {
 		b := make([]byte, 4096)
 		_ = told.SetReadDeadline(time.Now().Add(time.Second))
 		if n, err := told.Read(b); err == nil {
@@ -175,10 +171,10 @@ scrape_configs:
 	}
 	start(t, dir, nil, prometheus, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "tsdb"),
 		"--web.listen-address="+theirs, "--log.level=error")
-	until(t, "Prometheus has no verdict", func() bool {
+	until(t, "Prometheus has a verdict", func() bool {
 		return query(t, theirs, `ibwarden_verdict == 1`)["/isolated"] != ""
 	})
-	until(t, "Prometheus has no counters", func() bool {
+	until(t, "Prometheus has counters", func() bool {
 		return len(query(t, theirs, `infiniband_switch_port_receive_packets_total`)) == 48
 	})
 	if up := query(t, theirs, `up{job="ibwarden"}`); up["/"] != "1" {

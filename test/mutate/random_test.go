@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // A module with a package that has tests, and below it one that has none.
@@ -103,6 +105,7 @@ func TestPoints(t *testing.T) {
 // TestRandomBreaks: what the tests do not look at is not caught, all else is; the same seed
 // draws the same, another one in another order; and the tree stays as it is.
 func TestRandomBreaks(t *testing.T) {
+	need.Long(t, "builds a module for each of many breaks")
 	root := writeFiles(t, drawnFrom)
 	draw := func(seed uint64) string {
 		var out bytes.Buffer

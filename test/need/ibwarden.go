@@ -12,7 +12,8 @@ import (
 var builtIn string
 
 // Ibwarden is the path of ibwarden, built once for all tests of a package, and removed
-// by Main. Any user may run it.
+// by Main. Any user may run it. It is a copy of the program IBWARDEN_BUILT where that is
+// set: scripts/test builds one for all packages.
 var Ibwarden = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "ibwarden-test-")
 	if err != nil {
@@ -23,7 +24,15 @@ var Ibwarden = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "ibwarden")
-	return path, Build(path, Module+"/cmd/ibwarden")
+	built := os.Getenv("IBWARDEN_BUILT")
+	if built == "" {
+		return path, Build(path, Module+"/cmd/ibwarden")
+	}
+	// Not by package os: go test would keep no result of a test that reads a file so new.
+	if out, err := exec.Command("cp", built, path).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("IBWARDEN_BUILT: %w: %s", err, out)
+	}
+	return path, nil
 })
 
 // Module is the path of the module.

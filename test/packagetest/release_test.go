@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // version is that of the packages, earlier that of those before them.
@@ -119,6 +121,7 @@ var first = sync.OnceValues(func() (string, error) {
 
 func released(t *testing.T) string {
 	t.Helper()
+	need.Long(t, "builds every kind of package")
 	needPrograms(t, "go", "git")
 	dir, err := first()
 	if err != nil {

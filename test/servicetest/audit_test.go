@@ -7,6 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // The pages of a list of findings are of one audit, as long as nothing has changed; what has
@@ -16,11 +17,13 @@ func TestAuditIsKept(t *testing.T) {
 	do(t, s, provider, resource.PutTenant{Tenant: resource.Tenant{Name: "red"}})
 	look := func(p audit.Profile, read bool) (*audit.Report, time.Time) {
 		t.Helper()
-		r, at, err := served.Audit(t.Context(), p, read)
-		for err == service.ErrNotRead {
-			time.Sleep(time.Millisecond)
+		var r *audit.Report
+		var at time.Time
+		var err error
+		need.Eventually(t, need.Patience, "the fabric has been read", func() bool {
 			r, at, err = served.Audit(t.Context(), p, read)
-		}
+			return err != service.ErrNotRead
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

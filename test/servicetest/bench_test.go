@@ -1,7 +1,6 @@
 package servicetest
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"syscall"
@@ -19,14 +18,7 @@ import (
 // but the manager's.
 func hosts(t testing.TB, served *daemon.Served) (list []ib.PortGUID) {
 	t.Helper()
-	snap, err := served.Snapshot(context.Background())
-	for err == service.ErrNotRead {
-		time.Sleep(time.Millisecond)
-		snap, err = served.Snapshot(context.Background())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	snap := wasRead(t, served)
 	self := snap.Fabric.Manager()
 	for _, n := range snap.Fabric.Nodes {
 		if n.Switch == nil && n != self.Node {

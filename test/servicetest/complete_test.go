@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
@@ -14,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // TestComplete: what the manager does not read for itself is read on demand, whole, while
@@ -34,9 +34,7 @@ func TestComplete(t *testing.T) {
 			t.Fatalf("change %d: %+v, %v", n, r, err)
 		}
 	}
-	for len(endPorts(t, served)) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	need.Eventually(t, need.Patience, "the fabric has been read", func() bool { return len(endPorts(t, served)) > 0 })
 	join(0)
 	before, err := served.Snapshot(t.Context())
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/resource"
@@ -21,6 +22,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
 	"github.com/ibwarden/ibwarden/internal/store/bolt"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // watcher hands events to the served manager.
@@ -89,16 +91,23 @@ func do(t testing.TB, s *service.Service, by resource.Caller, c resource.Change)
 	return r
 }
 
-func TestAChangeIsProvedOnTheFabric(t *testing.T) {
-	s, served := start(t, "sim", t.TempDir())
-	snap, err := served.Snapshot(context.Background())
-	for err == service.ErrNotRead {
-		time.Sleep(time.Millisecond)
+// wasRead is what the manager has read, once it has.
+func wasRead(t testing.TB, served *daemon.Served) (snap *snapshot.Snapshot) {
+	t.Helper()
+	var err error
+	need.Eventually(t, need.Patience, "the fabric has been read", func() bool {
 		snap, err = served.Snapshot(context.Background())
-	}
+		return err != service.ErrNotRead
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return snap
+}
+
+func TestAChangeIsProvedOnTheFabric(t *testing.T) {
+	s, served := start(t, "sim", t.TempDir())
+	snap := wasRead(t, served)
 	var hosts []ib.PortGUID
 	for _, n := range snap.Fabric.Nodes {
 		if n.Switch == nil {
@@ -109,7 +118,8 @@ func TestAChangeIsProvedOnTheFabric(t *testing.T) {
 	r := do(t, s, provider, resource.SetMembers{PKey: 0x123, Members: []resource.Member{
 		{Port: hosts[1], Membership: policy.Full}, {Port: hosts[2], Membership: policy.Limited},
 	}})
-	if snap, err = served.Snapshot(context.Background()); err != nil {
+	snap, err := served.Snapshot(context.Background())
+	if err != nil {
 		t.Fatal(err)
 	}
 	want := map[ib.PortGUID]ib.PKey{hosts[1]: ib.PKeyBase(0x123).Full(), hosts[2]: ib.PKeyBase(0x123).Limited()}

@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // collusion is all hosts of all tenants at work together: between every two SMPs
@@ -327,7 +328,7 @@ func holdingsOf(shared bool) func(*rand.Rand, []ib.PortGUID) func() tenancy {
 // reaches another tenant.
 func TestColludingHostsWithoutDefault(t *testing.T) {
 	seed, soak := soakSeed(t)
-	want, worlds := collusionMoves, uint64(collusionWorlds)
+	want, worlds := need.Share(collusionMoves/3, collusionMoves), uint64(collusionWorlds)
 	if soak {
 		want, worlds = zeroMovesSoak, zeroWorlds
 	}

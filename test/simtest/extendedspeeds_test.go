@@ -193,6 +193,9 @@ func TestExtendedSpeeds(t *testing.T) {
 	} {
 		for _, mixed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/mixed=%v", name, mixed), func(t *testing.T) {
+				if !mixed || name == "keys" {
+					need.Long(t, "months of other fabrics")
+				}
 				c := of.manager
 				s := policy.Default()
 				if s.MKeyProtectBits = of.level; of.level != 0 {

@@ -20,6 +20,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // sizesOfFailovers are fabrics of 648 and 3,456 hosts, lossOfFailovers how many packets
@@ -332,6 +333,9 @@ func setsText(sets map[mad.AttributeID]int) (text string) {
 func TestFailovers(t *testing.T) {
 	for _, loss := range []float64{0, 0.01} {
 		t.Run(fmt.Sprintf("%g %% lost", 100*loss), func(t *testing.T) {
+			if loss > 0 {
+				need.Long(t, "failovers with losses")
+			}
 			t.Parallel()
 			out := &failoverTally{sets: map[mad.AttributeID]int{}, whileMoving: map[mad.AttributeID]int{}}
 			x := newFailovers(t, generate(t, "fattree,radix=12,levels=2"), 1, loss, out)

@@ -15,6 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // revoked gives the manager a policy that takes a partition from a host and tells
@@ -48,6 +49,7 @@ func (w *world) flood(every, total time.Duration, do func()) {
 // What one host sends, forged or not, keeps no revocation waiting: it takes at
 // most twice as long as on a fabric at peace.
 func TestFloodsKeepNobodyWaiting(t *testing.T) {
+	need.Long(t, "floods at full rate")
 	spec := "fattree,radix=12,levels=2"
 	if os.Getenv("IBWARDEN_SOAK") != "" {
 		spec = "fattree,radix=36,levels=2"

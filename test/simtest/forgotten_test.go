@@ -18,6 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // longestLag is how long an agent may keep a packet: a little less than what a
@@ -127,7 +128,7 @@ func (z *zero) successions(rounds int, pause time.Duration) (undone int) {
 // late copy, and nobody is exposed.
 func TestRestartWithoutJournal(t *testing.T) {
 	seed, soak := soakSeed(t)
-	rounds := 12
+	rounds := need.Share(4, 12)
 	if soak {
 		rounds = 600
 	}
@@ -147,6 +148,7 @@ func TestRestartWithoutJournal(t *testing.T) {
 
 // The harness sees what happens without the wait.
 func TestLateCopiesAreSeen(t *testing.T) {
+	need.Long(t, "96 successions, one by one")
 	undone, exposed := 0, 0
 	for n := range uint64(4) {
 		z := newZero(t, 1+n, 4*(n%2)+n)

@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // TestHungManagers: a standby takes over from a master whose process is stopped, and whose port
@@ -75,6 +76,9 @@ const writeEvery = 200 * time.Microsecond
 func TestAnswersUnderWrites(t *testing.T) {
 	for n := range 3 {
 		t.Run(fmt.Sprint("kill ", n), func(t *testing.T) {
+			if n > 0 {
+				need.Long(t, "kills at other moments")
+			}
 			list := generate(t, "demo")
 			x := newPair(t, list)
 			y := tenantsOf(hosts(list))

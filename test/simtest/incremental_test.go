@@ -24,6 +24,7 @@ import (
 	saview "github.com/ibwarden/ibwarden/internal/sa/visibility"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // site is a tenancy, the claims to index 0 in it, and the port that has an alias
@@ -238,7 +239,7 @@ func (w *world) checkAgainst(x whole, lossy bool) {
 // comes to: the same writes, the same proof with the same witnesses, the same
 // warnings; whatever happens to the fabric meanwhile.
 func TestIncrementalPassEqualsFullPass(t *testing.T) {
-	seeds, steps := uint64(40), 50
+	seeds, steps := need.Share[uint64](8, 40), 50
 	if os.Getenv("IBWARDEN_SOAK") != "" {
 		seeds, steps = 200, 200
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // tell gives a manager another policy.
@@ -112,6 +113,7 @@ func TestTakeoverBringsNoOlderPolicyBack(t *testing.T) {
 // over, or does so again and again, delays no change that takes away. A manager
 // that believes others waits for it for up to a minute and more.
 func TestQuarrelsomeManagerDelaysNothing(t *testing.T) {
+	need.Long(t, "five quarrels, each under two profiles")
 	quarrels := map[string]func(*rogue, *rivals, *rival){
 		"silent":                func(g *rogue, _ *rivals, _ *rival) { g.mute = true },
 		"master of lower rank":  func(*rogue, *rivals, *rival) {},

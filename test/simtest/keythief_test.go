@@ -16,6 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // everyKey lists all keys that a book can come to.
@@ -106,6 +107,7 @@ func testKeysStayAway(t *testing.T, profile protect.Profile) {
 // Sets of strangers are refused by every device, with no key, with guessed ones,
 // and however long one waits.
 func TestStrangersWriteNothing(t *testing.T) {
+	need.Long(t, "thousands of forged Sets, and hours between them")
 	list := topology.Demo()
 	y := halves(hosts(list))
 	w := bringUp(t, setup{list: list, policy: y.policy(), manager: keyed()})

@@ -19,6 +19,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // sizesOfMoves are fabrics from the demonstration to the largest tree of radix 36.
@@ -114,7 +115,7 @@ func TestMovesCostTheSameOnAnyFabric(t *testing.T) {
 	if os.Getenv("IBWARDEN_SOAK") != "" {
 		specs = sizesOfMoves
 	}
-	const rounds = 150
+	rounds := need.Share(20, 150)
 	var first []uint64
 	for _, spec := range specs {
 		list := generate(t, spec)

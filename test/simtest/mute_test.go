@@ -17,6 +17,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // mute lets the agent of a node fall silent, or speak again.
@@ -238,7 +239,7 @@ func TestWithheldFromOthers(t *testing.T) {
 			c.Switch.PartitionEnforcementCap = 0
 		}
 	}
-	const moments = 8 // a host that is asked again every second is being asked at some of them
+	moments := need.Share(2, 8) // a host that is asked again every second is being asked at some of them
 	for _, x := range []struct {
 		name    string
 		silent  string // falls silent
@@ -254,7 +255,7 @@ func TestWithheldFromOthers(t *testing.T) {
 	} {
 		for moment := range 2 * moments {
 			end := []string{"speaks again", "goes"}[moment%2]
-			after := time.Duration(moment/2) * 2 * time.Second / moments
+			after := time.Duration(moment/2) * 2 * time.Second / time.Duration(moments)
 			if !x.noticed && after > 0 {
 				continue
 			}

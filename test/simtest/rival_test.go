@@ -96,16 +96,10 @@ func (a *arena) in(call func(*fabric.Fabric)) {
 // waitFor waits until something about the fabric is true.
 func (a *arena) waitFor(what string, done func() bool) {
 	a.t.Helper()
-	for end := time.Now().Add(arenaTime); ; time.Sleep(2 * time.Millisecond) {
-		is := false
+	need.Eventually(a.t, arenaTime, what, func() (is bool) {
 		a.in(func(*fabric.Fabric) { is = done() })
-		if is {
-			return
-		}
-		if time.Now().After(end) {
-			a.t.Fatalf("waited %v in vain: %s", arenaTime, what)
-		}
-	}
+		return is
+	})
 }
 
 // holdsAll reports whether every end port, and the switch port before it, holds

@@ -14,6 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // misbehave lets a rogue do something that its host can do.
@@ -74,7 +75,7 @@ const (
 // master and keeps the fabric as it is, and the standby stands by. Under managers
 // that believe others the same acts unseat one of them.
 func TestRogueAmongOurs(t *testing.T) {
-	seeds, first := rogueSeeds, uint64(1)
+	seeds, first := need.Share(rogueSeeds/3, rogueSeeds), uint64(1)
 	if seed, soak := soakSeed(t); soak {
 		seeds, first = rogueSeedsSoak, seed
 	}
@@ -148,6 +149,7 @@ func (g *rogue) pair(r *rivals, ours []*rival, at string) bool {
 // However many hosts say that they have a manager, and say no more, a standby keeps
 // hearing its master, and a manager that starts does not wait for them.
 func TestManySilentManagers(t *testing.T) {
+	need.Long(t, "a hundred managers")
 	r := newRivalsOn(t, generate(t, "fattree,radix=14,levels=2"))
 	y := halves(hosts(r.list))
 	c := engine.Config{Priority: 9, Profile: protect.Tenant, SMKeys: ring(1), Limits: transact.DefaultLimits()}

@@ -27,6 +27,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
 	"github.com/ibwarden/ibwarden/internal/store/bolt"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // Changes that 8 writers make in a run, and in a long one.
@@ -361,10 +362,7 @@ func TestServiceZeroExposure(t *testing.T) {
 		s = serve(t, w, x, dir, s.proved)
 	}
 	// What stands in the end is the last revision.
-	deadline := time.Now().Add(time.Minute)
-	for !s.settled() && time.Now().Before(deadline) {
-		time.Sleep(time.Millisecond)
-	}
+	need.Eventually(t, need.Patience, "the last revision is proved", s.settled)
 	if v, err := service.Verify(context.Background(), s.db, nil); err != nil || v.Broken != nil || v.Differ > 0 || v.Entries < revisions {
 		t.Errorf("the history, of %d revisions: %+v: %v", revisions, v, err)
 	}

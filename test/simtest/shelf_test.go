@@ -17,6 +17,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // shelf is a store in memory, and what a daemon does with one that managers share.
@@ -144,6 +145,7 @@ func (c *client) does(method mad.Method, mask sa.ComponentMask, r sa.Record) (st
 // the master did, and asks nobody to register again. Without an answer of the store a host
 // waits a second, and no port gets another M_Key.
 func TestStandbyFromTheShelf(t *testing.T) {
+	need.Long(t, "a failover of a pair that keeps all it knows in a store")
 	list := generate(t, "demo")
 	x := newPair(t, list)
 	x.shelf = &shelf{t: t, due: map[*seat]bool{}}

@@ -21,6 +21,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/store"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // succession is the harness for several managers that share a store: they are killed,
@@ -567,7 +568,7 @@ func (s *succession) check(t *testing.T) {
 // of another old one while it waits: it gives nobody what the tables did not hold when it
 // took over, its own port neither, and writes nothing from what it had read before.
 func TestLateStandbyExposesNothing(t *testing.T) {
-	rounds := 60
+	rounds := need.Share(20, 60)
 	seed, soak := soakSeed(t)
 	if soak {
 		rounds = 1000

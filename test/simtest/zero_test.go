@@ -23,6 +23,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // memory is a journal that outlives the managers of a test.
@@ -236,7 +237,7 @@ func soakSeed(t *testing.T) (seed uint64, soak bool) {
 // neither policy lets, not even between hosts that forge their tables.
 func TestZeroExposure(t *testing.T) {
 	seed, soak := soakSeed(t)
-	want := zeroMoves
+	want := need.Share(zeroMoves/4, zeroMoves)
 	if soak {
 		want = zeroMovesSoak
 	}

@@ -1,11 +1,14 @@
 // Command summary reads the output of `go test -json`, prints what `go test` would have
-// printed, and lists the skipped tests with their reasons at the end, which `go test`
-// does not. With CI=true a skip is a failure, unless mayBeSkipped has it.
+// printed, and at the end what `go test` does not: the slowest tests, how many long tests
+// were left out, and the other skipped tests with their reasons. With CI=true a skip is a
+// failure, unless mayBeSkipped has it; a long test may only be left out with -short.
 package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -13,6 +16,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // mayBeSkipped are the reasons for which tests may be skipped in CI too.
@@ -24,12 +29,22 @@ var mayBeSkipped = []*regexp.Regexp{
 
 const module = "github.com/ibwarden/ibwarden/"
 
-// lineMax is the longest line of output, in octets.
+// lineMax is the longest line of output, in bytes.
 const lineMax = 16 << 20
+
+// slowestShown is how many of the slowest tests are listed.
+const slowestShown = 10
 
 // event is a line of go test -json (go doc test2json).
 type event struct {
 	Action, Package, ImportPath, Test, Output string
+	Elapsed                                   float64 // seconds that a test or a package took
+}
+
+// timed is a test and the seconds that it took.
+type timed struct {
+	name    string
+	seconds float64
 }
 
 // skip is why tests were skipped.
@@ -41,14 +56,23 @@ type skip struct {
 // summary is what was read so far.
 type summary struct {
 	out    io.Writer
+	short  bool                   // go test runs with -short: long tests may be left out
 	output map[[2]string][]string // by package and test
-	skips  map[string]*skip
+	skips  map[string]*skip       // by reason
+	long   map[string]int         // long tests left out, by package
+	took   []timed                // tests that are no subtests
 	failed bool
 	read   int
 }
 
+func newSummary(out io.Writer, short bool) *summary {
+	return &summary{out: out, short: short, output: map[[2]string][]string{}, skips: map[string]*skip{}, long: map[string]int{}}
+}
+
 func main() {
-	s := &summary{out: os.Stdout, output: map[[2]string][]string{}, skips: map[string]*skip{}}
+	short := flag.Bool("short", false, "the tests run with -short, which leaves out the long ones")
+	flag.Parse()
+	s := newSummary(os.Stdout, *short)
 	if err := s.consume(os.Stdin); err != nil {
 		fmt.Fprintln(os.Stderr, "summary:", err)
 		os.Exit(1)
@@ -76,6 +100,9 @@ func (s *summary) consume(from io.Reader) error {
 
 func (s *summary) take(e *event) {
 	at := [2]string{e.Package, e.Test}
+	if e.Elapsed > 0 && e.Test != "" && !strings.Contains(e.Test, "/") {
+		s.took = append(s.took, timed{strings.TrimPrefix(e.Package, module) + " " + e.Test, e.Elapsed})
+	}
 	switch e.Action {
 	case "build-output":
 		fmt.Fprint(s.out, e.Output)
@@ -124,7 +151,7 @@ func (s *summary) print(output []string, all bool) {
 }
 
 // where is the place in a source file before a reason.
-var where = regexp.MustCompile(`^\s+\S+_test\.go:\d+: |^\s+need\.go:\d+: `)
+var where = regexp.MustCompile(`^\s+\S+\.go:\d+: `)
 
 // skipped notes why a test was skipped: what it said last.
 func (s *summary) skipped(pkg string, output []string) {
@@ -134,19 +161,60 @@ func (s *summary) skipped(pkg string, output []string) {
 			why = strings.TrimSpace(where.ReplaceAllString(strings.TrimRight(line, "\n"), ""))
 		}
 	}
+	pkg = strings.TrimPrefix(pkg, module)
+	if s.short && strings.HasPrefix(why, need.LongReason) {
+		s.long[pkg]++
+		return
+	}
 	if s.skips[why] == nil {
 		s.skips[why] = &skip{packages: map[string]bool{}}
 	}
 	s.skips[why].tests++
-	s.skips[why].packages[strings.TrimPrefix(pkg, module)] = true
+	s.skips[why].packages[pkg] = true
 }
 
-// conclude prints the skips and reports whether all is well.
+// slowest lists the tests that took longest. Tests run side by side, so that what a test
+// took depends on the others too.
+func (s *summary) slowest() {
+	slices.SortStableFunc(s.took, func(a, b timed) int { return cmp.Compare(b.seconds, a.seconds) })
+	for i, t := range s.took[:min(len(s.took), slowestShown)] {
+		if i == 0 {
+			fmt.Fprintln(s.out, "\nThe slowest tests, in seconds:")
+		}
+		fmt.Fprintf(s.out, "  %7.1f  %s\n", t.seconds, t.name)
+	}
+}
+
+// leftOut lists how many long tests were left out.
+func (s *summary) leftOut() {
+	if len(s.long) == 0 {
+		return
+	}
+	var all int
+	var each []string
+	for _, pkg := range slices.Sorted(maps.Keys(s.long)) {
+		all += s.long[pkg]
+		each = append(each, fmt.Sprintf("%s %d", pkg, s.long[pkg]))
+	}
+	fmt.Fprintf(s.out, "\n%s left out, make test-all runs them: %s\n", count(all, "long test"), strings.Join(each, ", "))
+}
+
+// count is a number of things, with the plural where it is not one.
+func count(n int, of string) string {
+	if n != 1 {
+		of += "s"
+	}
+	return fmt.Sprint(n, " ", of)
+}
+
+// conclude prints the slowest tests and the skips, and reports whether all is well.
 func (s *summary) conclude(ci bool) bool {
 	if s.read == 0 {
 		fmt.Fprintln(s.out, "FAIL: no test has run")
 		return false
 	}
+	s.slowest()
+	s.leftOut()
 	refused := false
 	for i, why := range slices.Sorted(maps.Keys(s.skips)) {
 		if i == 0 {
@@ -157,11 +225,7 @@ func (s *summary) conclude(ci bool) bool {
 			refused, note = true, " (CI has to have it)"
 		}
 		k := s.skips[why]
-		tests := "tests"
-		if k.tests == 1 {
-			tests = "test"
-		}
-		fmt.Fprintf(s.out, "  %s: %d %s of %s skipped%s\n", why, k.tests, tests, strings.Join(slices.Sorted(maps.Keys(k.packages)), ", "), note)
+		fmt.Fprintf(s.out, "  %s: %s of %s skipped%s\n", why, count(k.tests, "test"), strings.Join(slices.Sorted(maps.Keys(k.packages)), ", "), note)
 	}
 	return !s.failed && !refused
 }

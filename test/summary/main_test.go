@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // A module of its own with a test of each kind, as go test -json tells of it.
@@ -16,6 +18,8 @@ func TestSummary(t *testing.T) {
 		"go.mod":          "module example.com/x\n\ngo 1.26\n",
 		"a/a_test.go":     "package a\nimport \"testing\"\nfunc TestGood(t *testing.T) { t.Log(\"hidden\") }\nfunc TestSkip(t *testing.T) { t.Skip(\"sim exec needs root\") }\nfunc TestSoak(t *testing.T) { t.Run(\"x\", func(t *testing.T) { t.Skip(\"IBWARDEN_SOAK is not set\") }) }\n",
 		"b/b_test.go":     "package b\nimport \"testing\"\nfunc TestSkip(t *testing.T) { t.Skip(\"sim exec needs root\") }\nfunc TestMute(t *testing.T) { t.SkipNow() }\n",
+		"long/l_test.go":  "package long\nimport \"testing\"\nfunc TestLong(t *testing.T) { t.Run(\"x\", func(t *testing.T) { t.Skip(\"" + need.LongReason + "an hour\") }) }\nfunc TestLast(t *testing.T) { t.Skip(\"" + need.LongReason + "a day\") }\n",
+		"slow/s_test.go":  "package slow\nimport (\"testing\"; \"time\")\nfunc TestSlow(t *testing.T) { time.Sleep(200*time.Millisecond) }\n",
 		"bad/bad_test.go": "package bad\nimport \"testing\"\nfunc TestBad(t *testing.T) { t.Error(\"seen\") }\n",
 		"die/d_test.go":   "package die\nimport \"testing\"\nfunc TestDie(t *testing.T) { panic(\"the end\") }\n",
 		"no/no_test.go":   "package no\nfunc x() { y() }\n",
@@ -28,19 +32,19 @@ func TestSummary(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	read := func(ci bool, packages ...string) (string, bool) {
+	read := func(ci, short bool, packages ...string) (string, bool) {
 		c := exec.Command("go", append([]string{"test", "-json"}, packages...)...)
 		c.Dir = dir
 		text, _ := c.Output() // its status says that tests failed
 		var b bytes.Buffer
-		s := &summary{out: &b, output: map[[2]string][]string{}, skips: map[string]*skip{}}
+		s := newSummary(&b, short)
 		if err := s.consume(bytes.NewReader(text)); err != nil {
 			t.Fatal(err)
 		}
 		good := s.conclude(ci)
 		return b.String(), good
 	}
-	text, good := read(false, "./a", "./b")
+	text, good := read(false, false, "./a", "./b")
 	for _, want := range []string{
 		"ok  \texample.com/x/a", "\nNot tested here:\n",
 		"  IBWARDEN_SOAK is not set: 1 test of example.com/x/a skipped\n",
@@ -54,15 +58,23 @@ func TestSummary(t *testing.T) {
 	if !good || strings.Contains(text, "hidden") {
 		t.Errorf("good %v:\n%s", good, text)
 	}
-	if text, good = read(true, "./a"); good || !strings.Contains(text, "sim exec needs root: 1 test of example.com/x/a skipped (CI has to have it)") || strings.Contains(text, "not set: 1 test of example.com/x/a skipped (") {
+	if text, good = read(true, true, "./a"); good || !strings.Contains(text, "sim exec needs root: 1 test of example.com/x/a skipped (CI has to have it)") || strings.Contains(text, "not set: 1 test of example.com/x/a skipped (") {
 		t.Errorf("in CI: good %v:\n%s", good, text)
 	}
+	if text, good = read(true, true, "./long", "./slow"); !good ||
+		!strings.Contains(text, "\n2 long tests left out, make test-all runs them: example.com/x/long 2\n") || strings.Contains(text, "Not tested here") ||
+		!strings.Contains(text, "\nThe slowest tests, in seconds:\n      0.2  example.com/x/slow TestSlow\n") {
+		t.Errorf("with -short: good %v:\n%s", good, text)
+	}
+	if text, good = read(true, false, "./long"); good || !strings.Contains(text, "long: an hour: 1 test of example.com/x/long skipped (CI has to have it)") {
+		t.Errorf("a long test left out where all are wanted: good %v:\n%s", good, text)
+	}
 	for pkg, want := range map[string]string{"./bad": "bad_test.go:3: seen", "./die": "panic: the end", "./no": "undefined: y"} {
-		if text, good = read(false, "./a", pkg); good || !strings.Contains(text, want) || !strings.Contains(text, "FAIL") {
+		if text, good = read(false, true, "./a", pkg); good || !strings.Contains(text, want) || !strings.Contains(text, "FAIL") {
 			t.Errorf("%s: good %v:\n%s", pkg, good, text)
 		}
 	}
-	if text, good = read(false); good {
+	if text, good = read(false, true); good {
 		t.Errorf("nothing was tested, and that is good:\n%s", text)
 	}
 }

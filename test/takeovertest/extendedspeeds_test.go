@@ -50,6 +50,7 @@ func speedsOf(i *smp.PortInfo) smp.PortInfo {
 // made, and as the policy limits it under ibwarden, which knows all of them and has every link pass
 // packets of all sizes.
 func TestExtendedSpeeds(t *testing.T) {
+	need.Long(t, "takeovers of NDR devices")
 	for name, settings := range map[string]string{"as they are": "", "limited to HDR": "settings: {link_speed: hdr}\n"} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, five(t), ndr)

@@ -153,6 +153,7 @@ const groupRounds = 2
 // the same multicast LID. What is lost until then is told; when ibwarden has done what there is
 // to do nothing is.
 func TestGroup(t *testing.T) {
+	need.Long(t, "takeovers with a group")
 	x := trial{example: example{files: []string{"ipoib.conf"}, tables: map[string]string{
 		"Hca1": "ffff", "Hca2": "ffff 8010", "Hca3": "ffff 0010", "Hca4": "ffff 8020", "Hca5": "ffff",
 	}}}

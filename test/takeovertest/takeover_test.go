@@ -49,6 +49,7 @@ type trial struct {
 // TestExamples takes over from OpenSM with each configuration of which it is known what
 // OpenSM makes of it.
 func TestExamples(t *testing.T) {
+	need.Long(t, "takeovers with several configurations")
 	for i, e := range examples {
 		if !need.Soak() && !slices.Contains(examplesShare, i) {
 			continue
@@ -65,6 +66,7 @@ var examplesShare = []int{0, 3, 10}
 
 // TestManyTakeovers goes there and back many times.
 func TestManyTakeovers(t *testing.T) {
+	need.Long(t, "one takeover after the other")
 	times := rounds
 	if need.Soak() {
 		times = roundsSoak

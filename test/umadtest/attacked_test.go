@@ -93,6 +93,7 @@ var openPrograms = []string{}
 // Debian's OpenSM as it comes as manager each reaches what it wants: that is the
 // control. With ibwarden in profile tenant none does, but for those that say why.
 func TestAttackPrograms(t *testing.T) {
+	need.Long(t, "many programs, on a fabric of OpenSM and on one of ibwarden")
 	needPrograms(t, "opensm")
 	t.Run("OpenSM", func(t *testing.T) {
 		a := newAttacked(t)
@@ -159,6 +160,7 @@ func (a *attacked) unchanged() {
 // TestTenantsDiagnostics runs Debian's diagnostics, unmodified, on a tenant's
 // host: they see what is the tenant's, and change nothing.
 func TestTenantsDiagnostics(t *testing.T) {
+	need.Long(t, "every diagnostic")
 	needPrograms(t, "saquery", "smpquery", "ibnetdiscover", "perfquery", "ibdiagnet")
 	a := newAttacked(t)
 	defer a.manager("tenant")()
@@ -215,6 +217,7 @@ func lidOf(a *attacked, host string) string {
 // TestTenantsNonsense has two hosts send nonsense to everybody's queue pairs 0 and
 // 1, as attack 16: others are answered, and nothing changes. The seeds are printed.
 func TestTenantsNonsense(t *testing.T) {
+	need.Long(t, "hosts send nonsense for some time")
 	needPrograms(t, "saquery")
 	a := newAttacked(t)
 	defer a.manager("tenant")()

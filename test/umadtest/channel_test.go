@@ -14,6 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/ib/umad"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // channelWord is what the one tenant's program writes over the data of management packets.
@@ -81,6 +82,7 @@ func speakChannel([]string) (n int, err error) {
 // (docs/status.md): the verdict names the port, and profile strict fences it, though it answers
 // nothing.
 func TestAttackManagementChannel(t *testing.T) {
+	need.Long(t, "an attack for some time; what simtest does with raw packets is near")
 	for _, profile := range []string{"tenant", "strict"} {
 		t.Run(profile, func(t *testing.T) {
 			a := newAttacked(t)

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // TestKilledClient: what a client leaves behind when it is killed is what the
@@ -138,6 +140,7 @@ func mounts(t *testing.T) (out string) {
 
 // TestManyClients: libumad2sim has room for ten clients.
 func TestManyClients(t *testing.T) {
+	need.Long(t, "ten programs")
 	needPrograms(t, "opensm", "ibping", "smpquery", "saquery")
 	r := newRig(t, "fattree,radix=6,levels=2")
 	hosts := r.hosts()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // diagnostics are Debian's programs, each as it is called by hand, with LID for that of the last
@@ -66,6 +67,7 @@ func dumped(text string) string {
 // is what they print where everybody may read; no key is in it; and at a tenant's host they find
 // nothing.
 func TestDiagnosticsUnderExec(t *testing.T) {
+	need.Long(t, "every diagnostic, three times")
 	programs := []string{"ibdiagnet"}
 	for _, line := range diagnostics {
 		if name := strings.Fields(line)[0]; name != "sh" {

@@ -65,6 +65,7 @@ func (r *rig) doors(preload string) []door {
 // One fabric behind every door: whichever way a manager came, who comes by either
 // gets its answers, and is heard.
 func TestEveryInterface(t *testing.T) {
+	need.Long(t, "managers behind every door")
 	needPrograms(t, "opensm", "saquery", "sminfo", "smpquery", "ibping")
 	tools, err := ibsimtest.FindTools()
 	need.Need(t, err)

@@ -6,11 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // TestLongAnswersOverIbsim: a manager that is attached by the protocol of ibsim gives a program
 // inside the whole of a long answer, of hundreds of segments.
 func TestLongAnswersOverIbsim(t *testing.T) {
+	need.Long(t, "answers of hundreds of segments")
 	needPrograms(t, "saquery")
 	r := newRig(t, "fattree,radix=12,levels=2")
 	out := filepath.Join(r.dir, "run.log")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // apart is a policy of two tenants and a storage for each of them, over a default
@@ -43,6 +44,7 @@ func (r *rig) sees(host *topology.Node) map[string]bool {
 // table, work on a fabric without a default partition, and learn of their tenant only.
 // Meanwhile the policy goes over to the shared default and back.
 func TestNone(t *testing.T) {
+	need.Long(t, "hosts ask while the policy changes and changes back")
 	needPrograms(t, "saquery", "ibping")
 	r := newRig(t, "")
 	hosts := r.hosts()

@@ -66,6 +66,7 @@ const pairsShare, pairsFirst = 7, 2
 // ends, one manager is master by the rules, `ibwarden managers` shows both, and the other
 // takes over when the master is gone.
 func TestPairsWithOpenSM(t *testing.T) {
+	need.Long(t, "many pairs of managers")
 	needPrograms(t, "opensm", "sminfo", "ibstat")
 	tools, err := ibsimtest.FindTools()
 	need.Need(t, err)

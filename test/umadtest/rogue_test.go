@@ -6,12 +6,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // TestOpenSMOfATenant: root on a tenant's host starts Debian's OpenSM with the
 // highest priority. ibwarden says so within a moment and every table stays as it
 // is; another OpenSM loses the fabric to it.
 func TestOpenSMOfATenant(t *testing.T) {
+	need.Long(t, "OpenSM, which needs some seconds to do what it can")
 	needPrograms(t, "opensm")
 	for _, manager := range []string{"OpenSM", "ibwarden"} {
 		t.Run("the manager is "+manager, func(t *testing.T) {

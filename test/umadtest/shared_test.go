@@ -17,6 +17,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/internal/topology"
 	"github.com/ibwarden/ibwarden/test/etcdtest"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // register is what a host's programs do: join a group, register a service, and subscribe to
@@ -152,6 +153,7 @@ func generationsIn(text string) (out []string) {
 // other way leads to them: saquery shows every host the same, no LID changes, and no host is
 // asked to register again.
 func TestStandbyHasItAll(t *testing.T) {
+	need.Long(t, "a cluster of etcd, and a failover")
 	needPrograms(t, "saquery", "sminfo", "perfquery", "tshark")
 	capture := filepath.Join(t.TempDir(), "capture.pcapng")
 	r := newRig(t, "fattree,radix=4,levels=2", "--capture", capture)

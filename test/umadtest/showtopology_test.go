@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // wayward has what generated fabrics have not: hosts with two ports, at two switches and at one,
@@ -68,6 +70,7 @@ func withoutHeader(text string) string {
 // TestShowTopology: without a tool, ibwarden prints what ibnetdiscover prints, byte by byte but
 // for the first comments: from every place, with LIDs and without, and by the service.
 func TestShowTopology(t *testing.T) {
+	need.Long(t, "ibnetdiscover from every place")
 	needPrograms(t, "ibnetdiscover")
 	for _, spec := range []string{"", "fattree,radix=8,levels=3", "torus,x=3,y=3,hosts=2", "dragonfly,groups=4,leafs=2,spines=2,hosts=2", "random,seed=7,switches=8,hosts=20", wayward} {
 		t.Run(strings.TrimSpace(spec[:min(len(spec), 30)]), func(t *testing.T) {

@@ -34,6 +34,7 @@ const (
 // handed it back, whichever way either came. No link goes down, and no port gets
 // another LID.
 func TestTakeover(t *testing.T) {
+	need.Long(t, "OpenSM hands the fabric over and gets it back")
 	needPrograms(t, "opensm", "sminfo", "perfquery", "tshark")
 	tools, err := ibsimtest.FindTools()
 	need.Need(t, err)

@@ -27,6 +27,7 @@ var fabrics = []struct {
 
 // TestTools runs Debian's tools, unmodified, beside Debian's OpenSM.
 func TestTools(t *testing.T) {
+	need.Long(t, "every tool")
 	needPrograms(t, "opensm", "smpquery", "ibnetdiscover", "perfquery", "ibqueryerrors", "iblinkinfo", "sminfo", "ibping", "saquery", "ibstat", "ibtracert")
 	for _, f := range fabrics {
 		t.Run(f.spec, func(t *testing.T) {
@@ -257,6 +258,7 @@ const ibdiagnetTries = 8
 
 // TestIbdiagnet runs where links have the speeds that ibdiagnet 1.5.7 knows.
 func TestIbdiagnet(t *testing.T) {
+	need.Long(t, "ibdiagnet, many times")
 	needPrograms(t, "opensm", "ibdiagnet")
 	specs := []string{"fattree,radix=6,levels=2"}
 	if need.Soak() {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/test/need"
@@ -126,14 +125,13 @@ func TestForeignServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	for range 1000 {
-		var c net.Conn // the file is there before anybody listens
-		if c, err = net.Dial("unix", path); err == nil {
+	need.Eventually(t, need.Patience, "somebody listens, which is after the file is there", func() bool {
+		c, err := net.Dial("unix", path)
+		if err == nil {
 			c.Close()
-			break
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return err == nil
+	})
 	// Its owner and its directory are root's: the kernel still tells who serves it.
 	if err := errors.Join(err, os.Chown(path, 0, 0), os.Chmod(open, 0o755), Trusted(path)); err != nil {
 		t.Fatal(err)

@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", Cmds: scriptCommands(), Setup: func(e *testscript.Env) error {
 		e.Setenv("IBWARDEN_SERVER", "none") // of those that other tests run on this machine
+		e.Setenv("GOGC", "400")             // a fifth of what a short command takes is collecting garbage
 		return nil
 	}})
 }
@@ -51,8 +52,8 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 
 // untilTries and untilPause bound the patience of untilStatus: two minutes.
 const (
-	untilTries = 240
-	untilPause = 500 * time.Millisecond
+	untilTries = 1200
+	untilPause = 100 * time.Millisecond
 )
 
 // untilStatus runs a command again and again until it ends with a status:

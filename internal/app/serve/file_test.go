@@ -4,10 +4,10 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // inForce is the text of the policy file that a service shows.
@@ -34,17 +34,11 @@ func TestAFileOfASharedStore(t *testing.T) {
 		t.Fatal("a standby applied a file")
 	}
 	s.isMaster(true)
-	for late := time.Now().Add(20 * time.Second); inForce(s) != first.Text; time.Sleep(time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatal("the file is not applied by the master")
-		}
-	}
+	need.Eventually(t, need.Patience, "the master applies the file", func() bool { return inForce(s) == first.Text })
 	s.isMaster(false)
-	for late := time.Now().Add(20 * time.Second); !errors.Is(s.Read(func(*resource.State) {}), service.ErrNotMaster); time.Sleep(time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatal("it is still the writer")
-		}
-	}
+	need.Eventually(t, need.Patience, "it is no longer the writer", func() bool {
+		return errors.Is(s.Read(func(*resource.State) {}), service.ErrNotMaster)
+	})
 	if err := s.ApplyFile(t.Context(), first); err != nil {
 		t.Errorf("the same file: %v", err)
 	}
@@ -53,11 +47,7 @@ func TestAFileOfASharedStore(t *testing.T) {
 		t.Errorf("another file: %v: want both names", err)
 	}
 	s.isMaster(true)
-	for late := time.Now().Add(20 * time.Second); s.Read(func(*resource.State) {}) != nil; time.Sleep(time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatal("it is not the writer again")
-		}
-	}
+	need.Eventually(t, need.Patience, "it is the writer again", s.writes)
 	if now, err := s.store.Load(t.Context()); err != nil || now.Revision != 1 || inForce(s) != first.Text {
 		t.Errorf("revision %d, %q, %v: want that of the first file", now.Revision, inForce(s), err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // slow is a store that is taken over only when that is allowed.
@@ -49,11 +50,7 @@ func (s *Service) epoch(t *testing.T) store.Epoch {
 
 func (s *Service) eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for late := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatalf("not so after 20 s: %s", what)
-		}
-	}
+	need.Eventually(t, need.Patience, what, is)
 }
 
 func (s *Service) writes() bool { return s.Read(func(*resource.State) {}) == nil }

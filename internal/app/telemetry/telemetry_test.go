@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/metrics"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // clock is a clock that stands until it is moved.
@@ -116,9 +117,8 @@ func TestCopies(t *testing.T) {
 		return done
 	}
 	wanted := func() {
-		for !x.wanted.Load() {
-			time.Sleep(time.Millisecond)
-		}
+		t.Helper()
+		need.Eventually(t, need.Patience, "a copy is wanted", x.wanted.Load)
 	}
 	if turn(false) != 0 {
 		t.Error("a copy that nobody asked for")

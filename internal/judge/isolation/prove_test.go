@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 func TestGoodFabricIsIsolated(t *testing.T) {
@@ -333,7 +334,7 @@ func TestVerdictText(t *testing.T) {
 // TestAgainstOracle compares proofs of random fabrics, most of them in
 // disorder, with the oracle.
 func TestAgainstOracle(t *testing.T) {
-	const fabrics = 10000
+	fabrics := need.Share(2500, 10000)
 	seed := rand.Uint64()
 	t.Logf("seed %#x", seed)
 	verdicts := map[Verdict]int{}

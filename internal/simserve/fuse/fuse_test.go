@@ -431,14 +431,10 @@ func TestServerGone(t *testing.T) {
 
 func waitFor(t *testing.T, do func(func()), what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		ok := false
-		do(func() { ok = done() })
-		if ok {
-			return
-		}
-	}
-	t.Fatalf("waited in vain: %s", what)
+	need.Eventually(t, need.Patience, what, func() (is bool) {
+		do(func() { is = done() })
+		return is
+	})
 }
 
 // Whatever comes for a request, it is refused or answered.

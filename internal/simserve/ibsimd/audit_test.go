@@ -18,6 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // auditReport is what `ibwarden audit --json` prints, as far as it is looked at.
@@ -148,11 +149,17 @@ var openSMFindings = []struct {
 // with its own settings.
 var everyOpenSM = []string{"mkey-zero", "sm-key-default"}
 
+// findingsShort is how many of openSMFindings are tried with -short, from the first on.
+const findingsShort = 2
+
 // What OpenSM is known to leave behind is found, by reading alone.
 func TestAuditOfOpenSM(t *testing.T) {
 	tools := needTools(t)
-	for _, x := range openSMFindings {
+	for i, x := range openSMFindings {
 		t.Run(x.name, func(t *testing.T) {
+			if i >= findingsShort {
+				need.Long(t, "OpenSM with each of many policies")
+			}
 			t.Parallel()
 			config := fabric.DefaultConfig()
 			var w writers

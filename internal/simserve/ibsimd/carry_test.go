@@ -102,7 +102,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// What nobody answers comes back as it was, with status 110.
+// What nobody answers comes back as it was, with status 110. All wait for their answers at
+// the same time.
 func TestNobodyAnswers(t *testing.T) {
 	s := serve(t, small(t), ibsimd.Config{Fabric: fabric.DefaultConfig()})
 	bringUp(t, s)
@@ -113,6 +114,7 @@ func TestNobodyAnswers(t *testing.T) {
 	manyHops.mad[7] = 200
 	response := nodeInfo(7, 1)
 	response.mad[4] = 0x80 // D without R
+	names, sent := map[uint64]string{}, map[uint64]datagram{}
 	for name, d := range map[string]datagram{
 		"no cable there":              nodeInfo(0xFFFF_0001_0000_0007, 1, 4, 1),
 		"past a host":                 nodeInfo(7, 1, 2, 2),
@@ -128,7 +130,18 @@ func TestNobodyAnswers(t *testing.T) {
 		"class 0x11":                  general(7, 0x11, mad.MethodGet, smp.AttrNodeInfo, lidTwo),
 		"SubnSet through class 0x21":  general(7, mad.ClassCongestionMgt, mad.MethodSet, 0x15, lidTwo),
 	} {
-		r := c.query(d)
+		d.mad[tidEnd] = byte(10 + len(sent)) // its own transaction
+		names[d.tid()], sent[d.tid()] = name, d
+		c.send(d)
+	}
+	for len(sent) > 0 {
+		r := c.receiveBut(byte(mad.MethodTrap))
+		if r == nil {
+			t.Fatalf("neither answered nor come back: %v", names)
+		}
+		name, d := names[r.tid()], sent[r.tid()]
+		delete(names, r.tid())
+		delete(sent, r.tid())
 		if r.status != 110 {
 			t.Errorf("%s: status %d, % x", name, r.status, r.mad[:32])
 		}
@@ -146,10 +159,12 @@ func TestNobodyAnswers(t *testing.T) {
 		"counters' answer":  general(7, mad.ClassPerfMgt, mad.MethodGetResp, pm.AttrPortCounters, lidTwo),
 		"a directed answer": directed(7, mad.MethodGetResp, smp.AttrNodeInfo, 0, 1),
 	} {
+		d.mad[tidEnd] = byte(10 + len(names))
+		names[d.tid()] = name
 		c.send(d)
-		if r := c.receive(silenceWait); r != nil {
-			t.Errorf("%s: came back: %v", name, r)
-		}
+	}
+	for r := c.receive(silenceWait); r != nil; r = c.receive(silenceWait) {
+		t.Errorf("%s: came back: %v", names[r.tid()], r)
 	}
 	c.alive()
 }

@@ -179,6 +179,9 @@ func (d *datagram) String() string {
 	return fmt.Sprintf("from %d to %d, QPs %d and %d, status %d: % x", d.slid, d.dlid, d.sqp, d.dqp, d.status, d.mad[:32])
 }
 
+// tidEnd is the last byte of the transaction ID.
+const tidEnd = 15
+
 func (d *datagram) tid() uint64 { return binary.BigEndian.Uint64(d.mad[8:]) }
 
 // send sends a datagram, and waits until there is room.

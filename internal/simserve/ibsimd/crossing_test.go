@@ -16,6 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // crossing sends a packet from every host to every other under every key, and
@@ -371,6 +372,7 @@ func (x *crossing) check(t *testing.T, s *ibsimd.Server) {
 // not match a limited entry: what limited members send to full ones is refused
 // at the first switch, and counted here.
 func TestNothingCrossesUnderOpenSM(t *testing.T) {
+	need.Long(t, "OpenSM on many fabrics")
 	tools := needTools(t)
 	var total figures
 	inSquadrons(t, fleet(t), func(t *testing.T, spec string) trial {

@@ -192,11 +192,7 @@ func TestGetAgreesWithTshark(t *testing.T) {
 		_ = warden.Process.Kill() // it has no more to do
 		_ = warden.Wait()
 	}()
-	for end := time.Now().Add(verdictWithin); !strings.Contains(said.String(), "verdict: isolated"); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("no verdict:\n%s", said.String())
-		}
-	}
+	need.Eventually(t, verdictWithin, "there is a verdict", func() bool { return strings.Contains(said.String(), "verdict: isolated") })
 	get := func(device, attribute string, from ...string) (d struct{ Blocks []gotBlock }) {
 		t.Helper()
 		cmd := exec.Command(path, append([]string{"get", device, attribute, "--json"}, from...)...)

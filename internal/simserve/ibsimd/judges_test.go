@@ -171,6 +171,7 @@ func (w *writers) count(t *testing.T, s *ibsimd.Server, client int) (n int) {
 
 // While OpenSM is master, ibwarden writes nothing and says why.
 func TestNothingIsWrittenWhileOpenSMIsMaster(t *testing.T) {
+	need.Long(t, "OpenSM manages for some seconds")
 	tools := needTools(t)
 	path, err := ibwarden()
 	if err != nil {

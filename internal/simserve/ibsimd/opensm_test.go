@@ -10,7 +10,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
@@ -19,6 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
 	"github.com/ibwarden/ibwarden/internal/topology"
 	"github.com/ibwarden/ibwarden/test/ibsimtest"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // Topologies that no generator makes.
@@ -162,11 +162,7 @@ func (a at) waitFor(what string, done func() bool) { waitFor(a, what, done) }
 
 func waitFor(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(commandTime); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited %v in vain: %s", commandTime, what)
-		}
-	}
+	need.Eventually(t, commandTime, what, done)
 }
 
 var errorLine = regexp.MustCompile(`ERR [0-9A-F]{4}`)

@@ -16,6 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // settingsFabric has switches on two levels and more than one way between them.
@@ -164,6 +165,7 @@ func documented(t *testing.T, title string) map[string][2]string {
 // What OpenSM sets on a fabric, and what ibwarden does, attribute by attribute:
 // every difference is in docs/dev/opensm.md, and no other one is.
 func TestSettingsComparedWithOpenSM(t *testing.T) {
+	need.Long(t, "OpenSM with each of several settings")
 	tools := needTools(t)
 	path, err := ibwarden()
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // twoTenants is a policy for the demonstration fabric.
@@ -33,6 +34,7 @@ func (r *auditReport) expect(t *testing.T, check, where, read string) {
 // A key that somebody writes into a table of his own stays through light sweeps
 // of OpenSM's and through a SIGHUP, and an audit finds it.
 func TestAuditFindsForeignKeyUnderOpenSM(t *testing.T) {
+	need.Long(t, "waits for OpenSM to sweep again")
 	t.Parallel()
 	tools := needTools(t)
 	s := serve(t, topology.Demo(), ibsimd.Config{Fabric: fabric.DefaultConfig()})
@@ -81,6 +83,7 @@ func TestAuditFindsForeignKeyUnderOpenSM(t *testing.T) {
 // With more keys than a switch port holds, within its last block, OpenSM cuts the
 // list and lets the port check: partitions are black holes.
 func TestAuditFindsCutListUnderOpenSM(t *testing.T) {
+	need.Long(t, "waits for OpenSM to sweep again")
 	t.Parallel()
 	tools := needTools(t)
 	config := fabric.DefaultConfig()
@@ -99,6 +102,7 @@ func TestAuditFindsCutListUnderOpenSM(t *testing.T) {
 
 // A standby that takes over writes what its own file says.
 func TestAuditFindsTakeoverUnderOpenSM(t *testing.T) {
+	need.Long(t, "waits for OpenSM to sweep again")
 	t.Parallel()
 	tools := needTools(t)
 	s := serve(t, topology.Demo(), ibsimd.Config{Fabric: fabric.DefaultConfig()})

@@ -14,6 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/ib/umad"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // bench is two hosts, and a fresh umad file at the first.
@@ -406,11 +407,7 @@ func (b *bench) isSM() (is bool) {
 // file.
 func (b *bench) soon(what string, is func() bool) {
 	b.Helper()
-	for end := time.Now().Add(longest); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			b.Fatalf("still not: %s", what)
-		}
-	}
+	need.Eventually(b, longest, what, is)
 }
 
 // to is the header of a request to the far host, in the partition of both.

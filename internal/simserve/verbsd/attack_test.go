@@ -18,6 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/lab/golden"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // bench is a simulator whose fabric is used under a lock. Nobody brings it up.
@@ -178,16 +179,13 @@ func TestNonsense(t *testing.T) {
 // idle checks that nobody has anything.
 func (b *bench) idle(t testing.TB) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	need.Eventually(t, need.Patience, "no session is left", func() bool {
 		hosts := 0
 		if err := b.Do(func(*fabric.Fabric) { hosts = len(b.server.hosts) }); err != nil {
 			t.Fatal(err)
 		}
-		if hosts == 0 {
-			return
-		}
-	}
-	t.Error("a session is left")
+		return hosts == 0
+	})
 }
 
 // TestOneHost: a connection is one host's for good, and what it is called by others

@@ -14,6 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/verbs"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // asking sends a request whose answer comes later.
@@ -85,13 +86,11 @@ func TestNobodyAnswers(t *testing.T) {
 	want(two, "7 join"+refused)
 	under("port 1: 2")
 	two.Close()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	need.Eventually(t, need.Patience, "the other session has ended", func() bool {
 		left := false
 		_ = b.Do(func(*fabric.Fabric) { left = len(h.sessions) == 1 })
-		if left {
-			break
-		}
-	}
+		return left
+	})
 	under("port 1: 1")
 	one.Close()
 	b.idle(t)

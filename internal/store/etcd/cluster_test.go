@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -33,6 +34,22 @@ func (c cluster) open(t testing.TB, prefix string) *Store {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// answered asks the store until a majority answers: members that are kept waiting by a busy
+// machine elect another leader, and meanwhile the store cannot be reached. Another error
+// fails the test.
+func answered(t testing.TB, ask func() error) {
+	t.Helper()
+	for late := time.Now().Add(startWait); ; {
+		err := ask()
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, store.ErrUnavailable) || time.Now().After(late) {
+			t.Fatal(err)
+		}
+	}
 }
 
 // hasty opens the store of a place with short time-outs.

@@ -105,27 +105,28 @@ func TestFaults(t *testing.T) {
 	follower := func() int { return (c.Leader() + 1) % members }
 	restart := func(i int) { c.Start(i); c.Healthy() }
 	for _, f := range []struct {
-		name string
-		long bool // only in the long form
-		run  func(w *writer)
+		name   string
+		long   bool // only in the long form
+		always bool // with -short too
+		run    func(w *writer)
 	}{
-		{"a member killed", false, func(w *writer) { i := follower(); c.Kill(i); w.more(t, 5); restart(i) }},
-		{"the leader killed", false, func(w *writer) { i := c.Leader(); c.Kill(i); w.more(t, 5); restart(i) }},
-		{"a member stopped", true, func(w *writer) {
+		{"a member killed", false, false, func(w *writer) { i := follower(); c.Kill(i); w.more(t, 5); restart(i) }},
+		{"the leader killed", false, true, func(w *writer) { i := c.Leader(); c.Kill(i); w.more(t, 5); restart(i) }},
+		{"a member stopped", true, false, func(w *writer) {
 			i := follower()
 			c.Signal(i, syscall.SIGSTOP)
 			w.more(t, 5)
 			c.Signal(i, syscall.SIGCONT)
 		}},
-		{"the leader stopped", true, func(w *writer) {
+		{"the leader stopped", true, false, func(w *writer) {
 			i := c.Leader()
 			c.Signal(i, syscall.SIGSTOP)
 			w.more(t, 5)
 			c.Signal(i, syscall.SIGCONT)
 		}},
-		{"the way to a member cut", true, func(w *writer) { p := c.Proxies[follower()]; p.Set(true); w.more(t, 5); p.Set(false) }},
-		{"the way to all cut", false, func(w *writer) { c.Cut(true); time.Sleep(time.Second); c.Cut(false); w.more(t, 1) }},
-		{"every member killed", false, func(w *writer) {
+		{"the way to a member cut", true, false, func(w *writer) { p := c.Proxies[follower()]; p.Set(true); w.more(t, 5); p.Set(false) }},
+		{"the way to all cut", false, false, func(w *writer) { c.Cut(true); time.Sleep(time.Second); c.Cut(false); w.more(t, 1) }},
+		{"every member killed", false, false, func(w *writer) {
 			for i := range members {
 				c.Kill(i)
 			}
@@ -138,6 +139,9 @@ func TestFaults(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			if f.long && !need.Soak() {
 				return // the next one is like it
+			}
+			if !f.always {
+				need.Long(t, "members of a cluster end in every way")
 			}
 			place := c.place(t)
 			w := startWriter(t, c.hasty(t, place))
@@ -156,6 +160,7 @@ func TestFaults(t *testing.T) {
 
 // TestKilledMembers kills members at random, one at a time, while a manager commits.
 func TestKilledMembers(t *testing.T) {
+	need.Long(t, "a cluster whose members end one after the other")
 	kills := 2
 	if need.Soak() {
 		kills = 150
@@ -388,6 +393,7 @@ func TestAnswerLost(t *testing.T) {
 
 // TestLateParts: a fenced manager cannot write what it has left to write besides its commit.
 func TestLateParts(t *testing.T) {
+	need.Long(t, "a cluster of its own")
 	t.Parallel()
 	c := startCluster(t)
 	place := c.place(t)
@@ -421,6 +427,7 @@ func TestLateParts(t *testing.T) {
 // TestNoMajority kills two of three members: writes are refused, and what the last
 // one has can be read.
 func TestNoMajority(t *testing.T) {
+	need.Long(t, "a cluster without a majority, until every call has given up")
 	t.Parallel()
 	c := startCluster(t)
 	place := c.place(t)
@@ -464,6 +471,7 @@ func TestNoMajority(t *testing.T) {
 // TestFull fills a small cluster until its alarm rises: somebody else does, who uses it
 // too, and tidies up in the end.
 func TestFull(t *testing.T) {
+	need.Long(t, "a cluster that is filled")
 	t.Parallel()
 	// The file of a member may be twice as large as what is in it: what the other one writes has
 	// to fit in any case.
@@ -522,6 +530,7 @@ func TestFull(t *testing.T) {
 // TestCompacted compacts etcd under a watch, which goes on without a gap, and under a
 // wait that begins too far back, which ends.
 func TestCompacted(t *testing.T) {
+	need.Long(t, "a cluster that is compacted")
 	t.Parallel()
 	c := startCluster(t)
 	place := c.place(t)

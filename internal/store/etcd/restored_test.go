@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/store"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // TestRestoredEtcd restores etcd itself to an earlier moment under stores that are in use, so
@@ -147,6 +148,7 @@ func TestRestoredEtcd(t *testing.T) {
 // TestWatchOfAnotherHistory: a watch that has yielded a revision yields none after another one
 // with its number.
 func TestWatchOfAnotherHistory(t *testing.T) {
+	need.Long(t, "a cluster that is made anew")
 	t.Parallel()
 	c := startCluster(t)
 	s := c.place(t).Open(t).(*Store)

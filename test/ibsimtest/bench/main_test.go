@@ -13,6 +13,7 @@ func TestMain(m *testing.M) { os.Exit(need.Main(m)) }
 // TestCompare runs the comparison once, on the smaller of its fabrics, so that it
 // still runs when somebody wants its figures.
 func TestCompare(t *testing.T) {
+	need.Long(t, "OpenSM and ibwarden in turn")
 	_, err := ibsimtest.FindTools()
 	need.Need(t, err)
 	binary, err := need.Ibwarden()

@@ -15,6 +15,7 @@ func TestMain(m *testing.M) { os.Exit(need.Main(m)) }
 // somebody wants its figures. No query may be refused but with BUSY, which a host that asks
 // more than its share gets on a fast machine.
 func TestCompare(t *testing.T) {
+	need.Long(t, "OpenSM and ibwarden in turn")
 	_, err := ibsimtest.FindTools()
 	need.Need(t, err)
 	binary, err := need.Ibwarden()
