@@ -82,7 +82,8 @@ func (e *Engine) openPeers(c Config) {
 
 // startElection reads SMInfo of every other port with IsSM set.
 func (e *Engine) startElection(now time.Duration) {
-	e.state, e.reelect = stateElecting, ""
+	e.step(onMasterUnknown)
+	e.reelect = ""
 	e.peers.Close()
 	if err := e.lockedOut(e.fabric); err != nil {
 		e.peers.Mute()
@@ -124,7 +125,7 @@ func (e *Engine) electedNamed(now time.Duration) {
 	if !e.isMaster() {
 		if p := e.peers.Incumbent(); p != nil {
 			e.emit(event.Unexpected{Port: p.GUID, At: facts.Where(p)})
-			e.rest(now, stateRefused)
+			e.rest(now, onUnexpectedMaster)
 			e.retryAt = now + e.config.DriftPeriod
 			return
 		}
@@ -144,9 +145,10 @@ func (e *Engine) isMaster() bool { return e.peers.IsMaster() }
 func (e *Engine) resign() {
 	switch e.state {
 	case stateWatching, stateHeld:
-		e.state = stateStandby
+		e.step(onDeposed)
 	case statePausing:
-		e.state, e.discovery = stateStandby, nil
+		e.step(onDeposed)
+		e.discovery = nil
 	case stateSweeping:
 		e.discovery.WriteNothing()
 	case stateApplying, stateKeying, stateReleasing, stateAnnouncing:

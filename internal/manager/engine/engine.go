@@ -27,32 +27,13 @@ import (
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
-type state uint8
-
-const (
-	stateSweeping state = iota // reading the whole subnet
-	stateElecting              // asking other managers
-	stateKeying                // giving M_Keys
-	stateReading               // the tables, under the keys
-	stateApplying
-	stateWatching   // idle between light sweeps
-	stateChecking   // a light sweep
-	stateStandby    // another manager is master
-	stateRefused    // the first policy does not fit
-	stateHeld       // Config.Hold: waits to be told what to write
-	stateAnnouncing // telling hosts of a new master; standby.go
-	statePausing    // until what an earlier manager sent has landed; package quiet
-	stateRefreshing // PortInfo and SwitchInfo once more, after that
-	stateReleasing  // ports give up their M_Keys; handover.go
-	stateNarrowing  // taking away before a sweep or an election; narrow.go
-)
-
 // Engine is one subnet manager.
 type Engine struct {
 	config Config
 	policy *policy.Policy
 	window *transact.Window
 	state  state
+	broken bool // a step was refused: recover
 
 	discovery *sweep.Discovery
 	fabric    *observed.Fabric
@@ -225,14 +206,14 @@ func (e *Engine) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
 		e.peers.Heard(now)
 		e.receiveRequest(now, p, slid)
 	}
-	e.step(now)
+	e.goOn(now)
 }
 
 // Lost takes back a request that nobody answered.
 func (e *Engine) Lost(now time.Duration, p *mad.SMP) {
 	e.timeIs(now)
 	e.owner(p).Lost(now, p)
-	e.step(now)
+	e.goOn(now)
 }
 
 // Expire tells that time has passed.
@@ -241,7 +222,7 @@ func (e *Engine) Expire(now time.Duration) {
 	e.peers.Expire(now)
 	if e.nap.On() {
 		e.tickPeers(now)
-		e.step(now)
+		e.goOn(now)
 		return
 	}
 	e.window.Expire(now)
@@ -256,7 +237,7 @@ func (e *Engine) Expire(now time.Duration) {
 	if e.state == statePausing && now >= e.pauseEnds() {
 		e.paused()
 	}
-	e.step(now)
+	e.goOn(now)
 }
 
 // atRest reports whether nothing is under way.
@@ -264,8 +245,8 @@ func (e *Engine) atRest() bool {
 	return e.state == stateWatching || e.state == stateStandby || e.state == stateRefused || e.state == stateHeld
 }
 
-// step goes on as far as it can without an answer.
-func (e *Engine) step(now time.Duration) {
+// goOn goes on as far as it can without an answer.
+func (e *Engine) goOn(now time.Duration) {
 	e.peers.Advance(now)
 	e.lookAtLease(now)
 	if e.naps(now) {
@@ -273,7 +254,9 @@ func (e *Engine) step(now time.Duration) {
 	}
 	e.abandonReading()
 	e.giveWay(now)
+	e.recover()
 	for e.window.Idle() && e.advance(now) {
+		e.recover()
 	}
 }
 
@@ -329,7 +312,8 @@ func (e *Engine) advance(now time.Duration) bool {
 func (e *Engine) startSweep() {
 	e.cancelLooks()
 	e.sweeps.Full++
-	e.state, e.resweep, e.retryAt, e.nextCheck = stateSweeping, "", 0, 0
+	e.step(onSubnetUnread)
+	e.resweep, e.retryAt, e.nextCheck = "", 0, 0
 	e.revisiting = false
 	e.moved.Clear() // all of it is asked about
 	clear(e.due)
@@ -426,7 +410,8 @@ func (e *Engine) startPass(now time.Duration) {
 
 func (e *Engine) write(p *plan.Plan) {
 	e.cancelLooks()
-	e.state, e.stage, e.retries = stateApplying, "", false
+	e.step(onPlanned)
+	e.stage, e.retries = "", false
 	e.keys.Leaving(p, e.desired.Tables)
 	for _, stopped := range event.AllStopped(p) {
 		e.emit(stopped)
@@ -445,7 +430,7 @@ func (e *Engine) applied(now time.Duration) {
 	if !e.isMaster() { // not any more
 		e.rerouting = false
 		e.run = nil
-		e.rest(now, stateStandby)
+		e.rest(now, onDeposed)
 		return
 	}
 	if alone {
@@ -491,7 +476,7 @@ func (e *Engine) applied(now time.Duration) {
 	if e.baseline == nil || !e.baseline.listed {
 		e.listChecks()
 	}
-	e.rest(now, stateWatching)
+	e.rest(now, onDone)
 	e.setBaseline(same, result.Inactive, prover)
 	e.reconsider()
 	e.rereadAliases()
@@ -500,12 +485,14 @@ func (e *Engine) applied(now time.Duration) {
 	}
 }
 
-func (e *Engine) rest(now time.Duration, s state) {
-	if s == stateWatching && !e.isMaster() {
-		s = stateStandby // mastership went while the pass was under way
+// rest ends what is under way, for a reason.
+func (e *Engine) rest(now time.Duration, why trigger) {
+	if e.leadsTo(why) == stateWatching && !e.isMaster() {
+		why = onDeposed // mastership went while the pass was under way
 	}
-	e.state, e.discovery = s, nil
-	if e.nextCheck == 0 || s != stateWatching {
+	e.step(why)
+	e.discovery = nil
+	if e.nextCheck == 0 || e.state != stateWatching {
 		e.nextCheck = now + e.config.SweepInterval
 	}
 	e.sweepFrom = now + minSweepGap

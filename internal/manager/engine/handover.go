@@ -42,7 +42,8 @@ func (e *Engine) mustReleaseKeys() bool {
 // release clears the M_Key of every port.
 func (e *Engine) release() {
 	e.cancelLooks()
-	e.state, e.stage = stateReleasing, ""
+	e.step(onHandover)
+	e.stage = ""
 	e.run = apply.Start(e.window, e.keys.Release(e.fabric, e.ends), e.config.Limits.Window)
 }
 
@@ -59,7 +60,7 @@ func (e *Engine) releasing(now time.Duration) bool {
 	}
 	e.run, e.baseline = nil, nil
 	h.open, h.released = false, true
-	e.rest(now, stateWatching)
+	e.rest(now, onDone)
 	if e.isMaster() && e.peers.Offers() {
 		e.peers.Send(h.offer)
 	}

@@ -36,10 +36,11 @@ func (e *Engine) Carry(d *observed.Desired) error {
 		return ErrNotHeld
 	}
 	e.carried = Carried{}
-	e.state, e.stage = stateApplying, ""
+	e.step(onCarry)
+	e.stage = ""
 	e.run = apply.Start(e.window, plan.Diff(e.fabric, d), e.config.Limits.Window)
 	e.run.Strict()
-	e.step(0)
+	e.goOn(0)
 	return nil
 }
 
@@ -73,9 +74,10 @@ func (e *Engine) carriedOut(now time.Duration) bool {
 	e.reportForgotten()
 	e.known.Learn(e.fabric)
 	e.run = nil
-	e.rest(now, stateHeld)
 	if e.carried.Deposed {
-		e.state = stateStandby
+		e.rest(now, onDeposed)
+	} else {
+		e.rest(now, onHeld)
 	}
 	return true
 }

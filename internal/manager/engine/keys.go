@@ -83,7 +83,7 @@ func (e *Engine) lockOut(now time.Duration, err error) {
 	}
 	e.emit(event.LockedOut{Err: err})
 	e.policy, e.newPolicy = e.wanted(), nil // a new one waits for the next try too
-	e.rest(now, stateRefused)
+	e.rest(now, onLockedOut)
 	e.retryAt = now + e.config.DriftPeriod
 }
 
@@ -104,7 +104,8 @@ func (e *Engine) secure(now time.Duration) {
 	if err != nil {
 		e.emit(event.Warned{Text: err.Error()})
 	}
-	e.state, e.stage = stateKeying, ""
+	e.step(onKeysDue)
+	e.stage = ""
 	e.run = apply.Start(e.window, p, e.config.Limits.Window)
 }
 
@@ -143,11 +144,11 @@ func (e *Engine) secured(now time.Duration) {
 	e.run = nil
 	switch {
 	case !e.isMaster():
-		e.rest(now, stateStandby)
+		e.rest(now, onDeposed)
 	case len(locked) > 0 && !e.settled:
 		e.lockOut(now, &keying.LockedError{Ports: locked})
 	case e.discovery == nil:
-		e.state = stateWatching
+		e.step(onDone)
 		e.restate = e.restate || e.keys.Unset < unset // the last result counts them as failures
 		e.begin(event.PhaseWatch)
 	default:
@@ -158,7 +159,7 @@ func (e *Engine) secured(now time.Duration) {
 // readRest reads the tables, with the present keys, and reads again what was read of the
 // guards before there were any.
 func (e *Engine) readRest() {
-	e.state = stateReading
+	e.step(onTablesUnread)
 	e.begin(event.PhaseTables)
 	for _, p := range keying.Guards(e.fabric) {
 		e.reread(p, smp.AttrPortInfo, p.PortInfoBlock(), nil)

@@ -25,7 +25,7 @@ func (e *Engine) SetLease(g lease.Grant) {
 	}
 	e.quiet.Until = max(e.quiet.Until, since+e.config.Limits.Lifetime)
 	if e.others = true; !e.quiet.Stale || e.atRest() { // tables were read for good
-		e.dropWork()
+		e.dropWork(onOthersWrote)
 	}
 }
 
@@ -39,7 +39,7 @@ func (e *Engine) Lease() *lease.Right { return &e.right }
 // while is read again.
 func (e *Engine) hears(p *mad.SMP) {
 	if (p.HopCount > 0 || p.Class == mad.ClassSubnLID) && e.right.Heard(e.now) && e.isMaster() {
-		e.dropWork()
+		e.dropWork(onOthersWrote)
 	}
 }
 
@@ -49,7 +49,7 @@ func (e *Engine) lookAtLease(now time.Duration) {
 	switch e.right.Look(now, e.peers) {
 	case lease.Halted:
 		e.emit(event.Halted{Why: e.right.Why(), Had: e.right.Had(), Silent: e.peers.Unsaid(now - lease.AnswerTTL)})
-		e.dropWork()
+		e.dropWork(onOthersWrote)
 	case lease.Resumed:
 		e.emit(event.Resumed{})
 	}

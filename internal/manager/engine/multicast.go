@@ -101,5 +101,5 @@ func (e *Engine) regrouped() {
 		e.listChecks()
 	}
 	e.run = nil
-	e.state = stateWatching
+	e.step(onDone)
 }

@@ -38,13 +38,13 @@ func (e *Engine) naps(now time.Duration) bool {
 		e.peers.Ask()
 	}
 	if !lasts && (e.nap.Changed() || !e.isMaster()) {
-		e.dropWork()
+		e.dropWork(onOthersWrote)
 	}
 	return lasts
 }
 
-// dropWork ends what was under way, with packets that may be sent again.
-func (e *Engine) dropWork() {
+// dropWork ends what was under way, with packets that may be sent again, for a reason.
+func (e *Engine) dropWork(why trigger) {
 	e.cancelLooks()
 	e.window.Forget()
 	if e.run != nil {
@@ -53,8 +53,10 @@ func (e *Engine) dropWork() {
 	e.run, e.discovery, e.revisiting, e.repairing, e.baseline, e.moving = nil, nil, false, false, nil, false
 	e.others = true
 	e.before, e.wayFor = snapshot{}, e.newPolicy
-	if e.state = stateWatching; !e.isMaster() {
-		e.state = stateStandby
+	if e.isMaster() {
+		e.step(why)
+	} else {
+		e.step(onLostMeanwhile)
 	}
 	e.wantSweep("another manager may have written while this one did not run")
 	e.sweepFrom = e.now

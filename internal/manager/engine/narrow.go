@@ -61,7 +61,7 @@ func (e *Engine) giveWay(now time.Duration) {
 	}
 	e.wayFor = e.newPolicy
 	e.window.Forget()
-	e.state = stateWatching
+	e.step(onGivesWay)
 }
 
 // narrowsFirst reports whether the revocations of a new policy are to be written before
@@ -81,7 +81,8 @@ func (e *Engine) narrow(now time.Duration) bool {
 	}
 	e.cancelLooks()
 	e.begin(event.PhaseNarrow)
-	e.state, e.narrowUntil = stateNarrowing, now+narrowMost
+	e.step(onRevoked)
+	e.narrowUntil = now + narrowMost
 	apply.Narrow(e.window, p, func(f apply.Failure) { e.emit(event.Failed{Failure: f}) })
 	return true
 }
@@ -105,7 +106,7 @@ func (*narrowing) of(e *Engine) *plan.Plan {
 }
 
 // narrowed ends what narrow began.
-func (e *Engine) narrowed() { e.state = stateWatching }
+func (e *Engine) narrowed() { e.step(onDone) }
 
 // narrowedEnough ends it for devices that have not answered.
 func (e *Engine) narrowedEnough(now time.Duration) {

@@ -61,7 +61,8 @@ func (e *Engine) abandonReading() {
 	switch e.state {
 	case stateSweeping, stateElecting, stateReading, stateRefreshing, stateChecking:
 		e.window.Forget()
-		e.discovery, e.revisiting, e.state = nil, false, stateStandby
+		e.discovery, e.revisiting = nil, false
+		e.step(onTakeover)
 	}
 }
 
@@ -81,7 +82,7 @@ func (e *Engine) lead(now time.Duration) {
 	case e.quiet.Stale:
 		e.refresh()
 	case e.discovery == nil && e.config.Hold:
-		e.rest(now, stateHeld)
+		e.rest(now, onHeld)
 	case e.discovery == nil:
 		e.startPass(now)
 	case e.givesKeys():
@@ -109,7 +110,8 @@ func (e *Engine) tried(now time.Duration) {
 const cutOffAgain = 500 * time.Millisecond
 
 func (e *Engine) pause() {
-	e.state, e.nextCheck = statePausing, e.now+lease.Patience
+	e.step(onMustWait)
+	e.nextCheck = e.now + lease.Patience
 	if !e.settled && len(e.faults) > 0 {
 		e.nextCheck = e.now + cutOffAgain
 	}
@@ -128,7 +130,7 @@ func (e *Engine) paused() {
 // refresh reads PortInfo and SwitchInfo again.
 func (e *Engine) refresh() {
 	e.quiet.Stale = false
-	e.state = stateRefreshing
+	e.step(onWaitOver)
 	e.begin(event.PhaseTables)
 	for _, n := range e.fabric.Nodes {
 		if n.Switch != nil {
@@ -148,7 +150,7 @@ func (e *Engine) refresh() {
 // refreshed goes on when they were read.
 func (e *Engine) refreshed(now time.Duration) {
 	if !e.isMaster() {
-		e.rest(now, stateStandby)
+		e.rest(now, onDeposed)
 		return
 	}
 	e.lead(now)

@@ -44,5 +44,5 @@ func (e *Engine) rerouted(now time.Duration) {
 	}
 	e.emit(event.Rerouted{Writes: e.run.Writes(), Failures: len(e.run.Failures())})
 	e.run = nil
-	e.state = stateWatching
+	e.step(onDone)
 }

@@ -53,7 +53,7 @@ func (e *Engine) standBy(now time.Duration, d event.Deferred) {
 
 // stoodBy works out, from a subnet that was read whole, what would have to be written to it.
 func (e *Engine) stoodBy(now time.Duration) {
-	e.rest(now, stateStandby)
+	e.rest(now, onStandby)
 	if e.peers.State() != smp.SMStandby || e.config.Hold {
 		return
 	}
@@ -108,7 +108,8 @@ func (e *Engine) announce() {
 	e.standby.announced, e.standby.serves = true, true
 	e.epoch++
 	e.begin(event.PhaseAnnounce)
-	e.state, e.stage, e.run = stateAnnouncing, "", nil
+	e.step(onNewMaster)
+	e.stage, e.run = "", nil
 	if !e.moveLID() {
 		e.tellLID()
 	}
@@ -135,7 +136,7 @@ func (e *Engine) announced(now time.Duration) {
 	switch {
 	case !e.isMaster():
 		e.run, e.moving = nil, false
-		e.rest(now, stateStandby)
+		e.rest(now, onDeposed)
 		return
 	case e.moving:
 		e.tellLID()

@@ -33,7 +33,17 @@ func TestStories(t *testing.T) {
 		{"held", 1, func(_ int, c *engine.Config) { c.Hold, c.ReadLanes = true, true }},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			walk.Run(t, "story/"+x.name+".txt", walk.Config{Seed: uint64(seed), Topology: tree, Steps: 70, Most: 14 * time.Second / time.Duration(x.managers*x.managers), Managers: x.managers, Engine: x.engine})
+			walk.Run(t, "story/"+x.name+".txt", walk.Config{Seed: uint64(seed), Topology: tree, Steps: 70, Most: 14 * time.Second / time.Duration(x.managers*x.managers), Managers: x.managers, Engine: recorded(x.engine)})
 		})
+	}
+}
+
+// recorded has a configuration record the steps of the engine.
+func recorded(change func(i int, c *engine.Config)) func(i int, c *engine.Config) {
+	return func(i int, c *engine.Config) {
+		c.OnStep = engine.Record
+		if change != nil {
+			change(i, c)
+		}
 	}
 }

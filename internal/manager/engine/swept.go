@@ -41,7 +41,7 @@ func (e *Engine) swept(now time.Duration) {
 	e.takeOver(e.discovery.Fabric())
 	e.cursor = 0 // all of it was read just now
 	if e.robbedSince(old) {
-		e.rest(now, stateWatching)
+		e.rest(now, onRobbed)
 		return
 	}
 	if err := e.discovery.CheckLIDs(e.config.LMC); err != nil {
@@ -160,7 +160,8 @@ func (e *Engine) revisit(now time.Duration) bool {
 	e.sweeps.Links++
 	e.emit(event.Resweeping{Reason: reason, Links: len(due)})
 	e.begin(event.PhaseDiscover)
-	e.state, e.revisiting = stateSweeping, true
+	e.step(onLinksChanged)
+	e.revisiting = true
 	e.discovery = sweep.Again(e.window, o, e.fabric, all, due)
 	return true
 }
@@ -184,7 +185,8 @@ func (e *Engine) revisited(now time.Duration) {
 	d := e.discovery
 	e.revisiting = false
 	if d.Conflicts() { // a device has moved from one place to another
-		e.discovery, e.state = nil, stateWatching
+		e.discovery = nil
+		e.step(onContested)
 		e.wantSweep("a device answers that the snapshot has elsewhere")
 		return
 	}
@@ -224,12 +226,12 @@ func (e *Engine) revisited(now time.Duration) {
 func (e *Engine) refuse(now time.Duration, p *policy.Policy, err error) {
 	e.emit(event.Refused{Err: err, Policy: p})
 	if e.settled && e.isMaster() {
-		e.rest(now, stateWatching)
+		e.rest(now, onPolicyRefused)
 	} else {
 		// With none in force, a new policy waits for the next try as the first one
 		// does: else it would have the subnet swept again and again without a pause.
 		e.policy, e.newPolicy = e.wanted(), nil
-		e.rest(now, stateRefused)
+		e.rest(now, onRefused)
 	}
 	if e.desired == nil {
 		e.retryAt = now + e.config.DriftPeriod

@@ -20,7 +20,8 @@ func (e *Engine) listChecks() {
 // startCheck starts a light sweep: it asks every switch for changes, asks silent devices
 // again, and reads back the next share of all tables.
 func (e *Engine) startCheck() {
-	e.state, e.checkFrom = stateChecking, e.cursor
+	e.step(onCheckDue)
+	e.checkFrom = e.cursor
 	e.sweeps.Light++
 	for _, n := range e.fabric.Switches() {
 		p := &n.Ports[0]
@@ -76,14 +77,14 @@ func (e *Engine) checked(now time.Duration) {
 	e.nextCheck = now + e.config.SweepInterval
 	if e.resweep != "" || e.desired == nil || !e.isMaster() || e.robbed {
 		from := e.sweepFrom
-		e.rest(now, stateWatching)
+		e.rest(now, onDone)
 		e.sweepFrom = from // a light sweep puts off no other, however short its interval
 		return
 	}
 	if !e.peers.Named() && e.reelect == "" { // one whose state has changed would have had the subnet swept
 		e.emit(event.Asked{Alone: true})
 	}
-	e.state = stateWatching
+	e.step(onDone)
 	if e.moved.OutOfDate(e.fabric) { // nothing is compared with it: what is left out of a plan
 		// could be what has to be taken away before something is given
 		return // the pass that follows compares everything

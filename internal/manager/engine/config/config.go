@@ -101,6 +101,9 @@ type Config struct {
 	// Reregister has every host that is up already register again with subnet
 	// administration, once: what it registered before is not known here.
 	Reregister bool
+	// OnStep sees every change of the engine's state, by the names of the table of package
+	// engine, and whether the table has it; nil for nobody. Tests use it.
+	OnStep func(from, trigger string, allowed bool)
 }
 
 // Default times between sweeps.
