@@ -167,7 +167,7 @@ func (e *Engine) conclude() (*event.Result, *isolation.Prover) {
 	r := &event.Result{
 		Policy: e.policy, Counts: e.counts, Partitions: e.desired.Resolution.Partitions,
 		Writes: e.run.Writes(), Failures: e.failures, Faults: len(e.faults), Compiled: e.compiled,
-		Multicast: e.proveGroups(), Fences: e.fences(), Outdated: e.newPolicy != nil,
+		Multicast: e.proveGroups(), Fences: e.fences(), Outdated: e.agenda.policy != nil,
 	}
 	var prover *isolation.Prover
 	if s := e.baseline; s != nil {
@@ -180,7 +180,7 @@ func (e *Engine) conclude() (*event.Result, *isolation.Prover) {
 		r.Proof.Rest(e.changeable())
 	}
 	r.Proof.Heed(isolation.Unnamed(e.fabric, e.peers.Names))
-	e.restate = false
+	e.agenda.restate = false
 	return r, prover
 }
 

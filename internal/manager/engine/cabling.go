@@ -30,14 +30,14 @@ func (e *Engine) Cables() *cables.List { return e.cabling.list }
 // SetCables replaces the list of cables. It takes effect with the next sweep.
 func (e *Engine) SetCables(l *cables.List) {
 	e.cabling.list, e.keys.Listed = l, true
-	e.wantSweep("another list of cables")
+	e.agenda.wantSweep("another list of cables")
 }
 
 // SetRoutingFile replaces the forwarding tables for routing.File. They take effect with the
 // next sweep.
 func (e *Engine) SetRoutingFile(t *lfts.Tables) {
 	e.config.RoutingFile = t
-	e.wantSweep("another file of forwarding tables")
+	e.agenda.wantSweep("another file of forwarding tables")
 }
 
 // learns reports whether the next sweep, or the current one, is to learn a list of cables.

@@ -16,10 +16,10 @@ func (e *Engine) guardOf(p *policy.Policy) ports.Guard {
 	return ports.GuardOf(p, e.config.ProtectBits())
 }
 
-// input is the present input of desired.Compute, without a policy.
-func (e *Engine) input() desired.Input {
-	in := e.config.Desired(e.fabric)
-	in.EndPorts, in.Known, in.Unseen, in.Cables = e.ends, e.known, e.unseen, e.cabling.list
+// input is the present input of desired.Compute for a snapshot, without a policy.
+func (e *Engine) input(s *snapshot) desired.Input {
+	in := e.config.Desired(s.fabric)
+	in.EndPorts, in.Known, in.Unseen, in.Cables = s.ends, e.known, s.unseen, e.cabling.list
 	in.Bounds = []*bound.Bound{e.inherited, e.shared, e.back}
 	in.Registered = e.standby.registered
 	in.Reregister, in.Asked = e.reregisters() && !in.Registered, e.hosts.Has
@@ -28,15 +28,25 @@ func (e *Engine) input() desired.Input {
 	return in
 }
 
-// resolve finds the members of a policy on the subnet as it was read.
+// resolve finds the members of a policy on the subnet as it was last read.
 func (e *Engine) resolve(p *policy.Policy) (desired.Resolved, error) {
-	return desired.Resolve(p, e.resolver, &e.names, e.known.PKeys, e.site)
+	return e.resolveIn(&e.snapshot, p)
+}
+
+// resolveIn finds the members of a policy on a snapshot.
+func (e *Engine) resolveIn(s *snapshot, p *policy.Policy) (desired.Resolved, error) {
+	return desired.Resolve(p, s.resolver, &e.names, e.known.PKeys, e.siteOf(s))
 }
 
 // desire computes every table and setting, and tells began of each step. It writes nothing,
 // and an error means that nothing may be written.
 func (e *Engine) desire(of desired.Resolved, began func(step string)) (*desired.Result, error) {
-	in := e.input()
+	return e.desireIn(&e.snapshot, of, began)
+}
+
+// desireIn is desire for a snapshot.
+func (e *Engine) desireIn(s *snapshot, of desired.Resolved, began func(step string)) (*desired.Result, error) {
+	in := e.input(s)
 	in.Resolved, in.Stands, in.Began = of, e.settled && of.Policy == e.policy, began
 	r, err := desired.Compute(in)
 	if err != nil {

@@ -121,9 +121,9 @@
 //	    drops what was under way, and has the subnet read again: another manager may have written
 //	    from any but New and Held
 //	LostMeanwhile -> Standby (dropWork)
-//	    does the same as a standby: another manager became master while this one did not run
+//	    does the same as a standby: this manager is not master any more
 //	    from any but New and Held
 //	Internal -> Watching (recover)
-//	    does the same after a step that this table does not have
+//	    does the same as master, after a step that this table does not have
 //	    from any but New
 package engine

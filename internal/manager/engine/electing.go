@@ -24,13 +24,13 @@ func (h host) Ends() []*observed.Port                            { return h.ends
 func (h host) Holder(lid ib.LID) *observed.Port                  { return h.holder(lid) }
 func (h host) Emit(ev event.Event)                               { h.emit(ev) }
 func (h host) Begin(phase string)                                { h.begin(phase) }
-func (h host) WantSweep(reason string)                           { h.wantSweep(reason) }
-func (h host) WantElection(reason string)                        { h.wantElection(reason) }
+func (h host) WantSweep(reason string)                           { h.agenda.wantSweep(reason) }
+func (h host) WantElection(reason string)                        { h.agenda.wantElection(reason) }
 func (h host) Answer(p mad.SMP, dlid ib.LID)                     { h.answer(p, dlid) }
 func (h host) Waiting() (n, most int)                            { return len(h.outbox), outboxMax }
 func (h host) Withholds(m election.Message) bool                 { return h.delaysHandover(m) }
 func (h host) Shared(shared bool)                                { h.nap.ToldOfMasters(!shared); h.share(shared) }
-func (h host) Restate()                                          { h.restate = true }
+func (h host) Restate()                                          { h.agenda.restate = true }
 func (h host) Fences() []fence.Fence                             { return h.fences() }
 func (h host) Ask(r transact.Request, then func(transact.Reply)) { h.window.Do(r, then) }
 
@@ -59,7 +59,7 @@ func (h host) Follow(f election.Effects) {
 	}
 	if f.From == smp.SMMaster && f.To != smp.SMMaster {
 		h.window.ReadOnly(true) // the next one may have written otherwise before a Set is sent again
-		h.standby, h.leading, h.retryAt = standby{}, leading{}, h.now+watch.StandbyReads
+		h.standby, h.leading, h.agenda.retryAt = standby{}, leading{}, h.now+watch.StandbyReads
 		h.emit(event.Deferred{Reason: f.Why})
 		h.resign()
 	}
@@ -83,7 +83,7 @@ func (e *Engine) openPeers(c Config) {
 // startElection reads SMInfo of every other port with IsSM set.
 func (e *Engine) startElection(now time.Duration) {
 	e.step(onMasterUnknown)
-	e.reelect = ""
+	e.agenda.election = ""
 	e.peers.Close()
 	if err := e.lockedOut(e.fabric); err != nil {
 		e.peers.Mute()
@@ -126,7 +126,7 @@ func (e *Engine) electedNamed(now time.Duration) {
 		if p := e.peers.Incumbent(); p != nil {
 			e.emit(event.Unexpected{Port: p.GUID, At: facts.Where(p)})
 			e.rest(now, onUnexpectedMaster)
-			e.retryAt = now + e.config.DriftPeriod
+			e.agenda.retryAt = now + e.config.DriftPeriod
 			return
 		}
 		e.peers.Settle(now)

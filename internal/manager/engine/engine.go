@@ -19,7 +19,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/quiet"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
-	"github.com/ibwarden/ibwarden/internal/manager/unseen"
 	"github.com/ibwarden/ibwarden/internal/manager/vetting"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -35,14 +34,12 @@ type Engine struct {
 	state  state
 	broken bool // a step was refused: recover
 
+	snapshot  // the subnet as it was last read
 	discovery *sweep.Discovery
-	fabric    *observed.Fabric
 	counts    observed.Counts
-	ends      []*observed.Port // its end ports by GUID
-	resolver  *policy.Resolver // among them and those unseen
-	desired   *desired.Result  // of policy
-	baseline  *baseline        // nil: the next pass looks at the whole
-	epoch     uint64           // goes up when more than P_Key tables reads otherwise than before
+	desired   *desired.Result // of policy
+	baseline  *baseline       // nil: the next pass looks at the whole
+	epoch     uint64          // goes up when more than P_Key tables reads otherwise than before
 	grounds   grounds
 	strangers bool // something behind a link makes no sense
 	run       *apply.Run
@@ -51,7 +48,6 @@ type Engine struct {
 	handover  handover
 	inheritance
 	known   desired.Assigned
-	unseen  []unseen.Port
 	carried Carried
 	// aliasesRead tells that the last sweep of the whole subnet, or the one
 	// under way, reads GUIDInfo.
@@ -79,11 +75,7 @@ type Engine struct {
 	nextCheck time.Duration
 	checks    []observed.Block
 	cursor    int
-	checkFrom int           // where the cursor stood when the light sweep began
-	resweep   string        // why the whole subnet has to be read again
-	sweepFrom time.Duration // no sweep of the whole subnet before this
-	retryAt   time.Duration // when to sweep again in any case, 0 for never
-	newPolicy *policy.Policy
+	checkFrom int // where the cursor stood when the light sweep began
 
 	quiet   quiet.Quiet
 	standby standby
@@ -95,8 +87,9 @@ type Engine struct {
 	// side has the requests that no pass waits for: looks, probes, guards.
 	side *transact.Window
 	attention
-	narrowing
-	rerouting bool // forwarding tables around links that went down are being written
+	agenda    agenda
+	narrowing *narrowing // while it lasts
+	rerouting bool       // forwarding tables around links that went down are being written
 	leading
 	names  vetting.Names
 	sweeps event.Sweeps
@@ -121,7 +114,7 @@ func New(c Config, p *policy.Policy, observe func(event.Event)) *Engine {
 	if observe == nil {
 		observe = func(event.Event) {}
 	}
-	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe}
+	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe, agenda: newAgenda()}
 	e.openKeys()
 	e.names.Known = c.Known.Names
 	e.cabling.list = c.Cables
@@ -157,7 +150,7 @@ func (e *Engine) Assigned() desired.Assigned {
 // After a takeover from another manager it is what lets the policy give more than the
 // tables held then; after AcceptPolicy, where that is known to have had another policy.
 func (e *Engine) SetPolicy(p *policy.Policy) {
-	e.newPolicy = p
+	e.agenda.policy = p
 	e.nap.ToldOfPolicy()
 	e.accept()
 	e.emit(event.PolicyGiven{})
@@ -166,7 +159,7 @@ func (e *Engine) SetPolicy(p *policy.Policy) {
 // FollowPolicy replaces the policy by one that another manager has set, as a standby learns
 // of it. Unlike SetPolicy it lifts no bound: after a takeover the tables may be newer.
 func (e *Engine) FollowPolicy(p *policy.Policy) {
-	e.newPolicy = p
+	e.agenda.policy = p
 	e.nap.ToldOfPolicy()
 	e.emit(event.PolicyGiven{})
 }
@@ -227,7 +220,9 @@ func (e *Engine) Expire(now time.Duration) {
 	}
 	e.window.Expire(now)
 	e.side.Expire(now)
-	e.narrowedEnough(now)
+	if e.state == stateNarrowing && e.narrowing.expire(now) {
+		e.narrowed()
+	}
 	e.watchGuards(now)
 	e.askMutes(now)
 	e.tickPeers(now)
@@ -313,10 +308,9 @@ func (e *Engine) startSweep() {
 	e.cancelLooks()
 	e.sweeps.Full++
 	e.step(onSubnetUnread)
-	e.resweep, e.retryAt, e.nextCheck = "", 0, 0
+	e.nextCheck = 0
 	e.revisiting = false
-	e.moved.Clear() // all of it is asked about
-	clear(e.due)
+	e.agenda.sweeping()
 	e.begin(event.PhaseDiscover)
 	e.quiet.Stale = e.mustWait()
 	e.aliasesRead = e.readsAliases()
@@ -340,8 +334,8 @@ func (e *Engine) Reads() sweep.Options {
 
 // wanted is the policy that the next pass is for.
 func (e *Engine) wanted() *policy.Policy {
-	if e.newPolicy != nil {
-		return e.newPolicy
+	if e.agenda.policy != nil {
+		return e.agenda.policy
 	}
 	return e.policy
 }
@@ -359,9 +353,9 @@ func (e *Engine) startPass(now time.Duration) {
 	e.cancelLooks()
 	e.begin(event.PhasePlan)
 	p := e.wanted()
-	cut := e.cut == p
-	e.waits, e.repairing, e.replan, e.before = false, false, false, snapshot{}
-	e.newPolicy, e.wayFor, e.cut = nil, nil, nil
+	cut := e.agenda.narrowed == p
+	e.repairing, e.before = false, snapshot{}
+	e.agenda.planning()
 	e.noteChanges()
 	var want *desired.Result
 	var at []*observed.Port
@@ -376,13 +370,13 @@ func (e *Engine) startPass(now time.Duration) {
 		}
 		if err != nil {
 			if e.settled && e.names.LooksAgain(p, err) {
-				e.newPolicy = p
+				e.agenda.policy = p
 				e.emit(event.Resweeping{Reason: "a policy that names what was not found yet"})
 				e.startSweep()
 				return
 			}
 			if cut && p != e.policy {
-				e.newPolicy = e.policy // which has lost what p takes away
+				e.agenda.policy = e.policy // which has lost what p takes away
 			}
 			e.refuse(now, p, err)
 			return
@@ -411,7 +405,7 @@ func (e *Engine) startPass(now time.Duration) {
 func (e *Engine) write(p *plan.Plan) {
 	e.cancelLooks()
 	e.step(onPlanned)
-	e.stage, e.retries = "", false
+	e.stage, e.agenda.compare = "", false
 	e.keys.Leaving(p, e.desired.Tables)
 	for _, stopped := range event.AllStopped(p) {
 		e.emit(stopped)
@@ -480,8 +474,8 @@ func (e *Engine) applied(now time.Duration) {
 	e.setBaseline(same, result.Inactive, prover)
 	e.reconsider()
 	e.rereadAliases()
-	if e.strangers && e.retryAt == 0 {
-		e.retryAt = now + e.config.DriftPeriod
+	if e.strangers && e.agenda.retryAt == 0 {
+		e.agenda.retryAt = now + e.config.DriftPeriod
 	}
 }
 
@@ -495,6 +489,6 @@ func (e *Engine) rest(now time.Duration, why trigger) {
 	if e.nextCheck == 0 || e.state != stateWatching {
 		e.nextCheck = now + e.config.SweepInterval
 	}
-	e.sweepFrom = now + minSweepGap
+	e.agenda.sweepFrom = now + minSweepGap
 	e.begin(event.PhaseWatch)
 }

@@ -48,7 +48,7 @@ func (e *Engine) watchGuards(now time.Duration) {
 		e.get(e.side, b.Port, b.Attribute, b.Modifier, func() {
 			done()
 			if b.Attribute == smp.AttrSwitchInfo && b.Port.Node.Switch.Info.PortStateChange {
-				e.lookAgain(b.Port.Place())
+				e.agenda.wantLook(b.Port.Place(), false)
 			}
 		}, done)
 	})

@@ -76,6 +76,6 @@ func (e *Engine) restoreKeys() {
 		*h = handover{}
 	} else if h.released && !e.peers.Offers() {
 		*h = handover{}
-		e.wantSweep("M_Keys are given again: the subnet was not taken")
+		e.agenda.wantSweep("M_Keys are given again: the subnet was not taken")
 	}
 }

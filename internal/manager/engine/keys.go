@@ -82,9 +82,9 @@ func (e *Engine) lockOut(now time.Duration, err error) {
 		return
 	}
 	e.emit(event.LockedOut{Err: err})
-	e.policy, e.newPolicy = e.wanted(), nil // a new one waits for the next try too
+	e.policy, e.agenda.policy = e.wanted(), nil // a new one waits for the next try too
 	e.rest(now, onLockedOut)
-	e.retryAt = now + e.config.DriftPeriod
+	e.agenda.retryAt = now + e.config.DriftPeriod
 }
 
 // KeysRead tells, after event.LockedOut, that the book has the keys that other managers
@@ -92,7 +92,7 @@ func (e *Engine) lockOut(now time.Duration, err error) {
 func (e *Engine) KeysRead(err error) {
 	again, why := e.keys.Read(err)
 	if again {
-		e.wantSweep("other managers have stored M_Keys meanwhile")
+		e.agenda.wantSweep("other managers have stored M_Keys meanwhile")
 	} else if why != nil {
 		e.refuse(e.now, nil, why)
 	}
@@ -149,7 +149,7 @@ func (e *Engine) secured(now time.Duration) {
 		e.lockOut(now, &keying.LockedError{Ports: locked})
 	case e.discovery == nil:
 		e.step(onDone)
-		e.restate = e.restate || e.keys.Unset < unset // the last result counts them as failures
+		e.agenda.restate = e.agenda.restate || e.keys.Unset < unset // the last result counts them as failures
 		e.begin(event.PhaseWatch)
 	default:
 		e.readRest()

@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -12,38 +10,27 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
-	"github.com/ibwarden/ibwarden/internal/manager/moved"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
-// attention is what has to be looked at between passes. It is kept by location, since a
+// attention is what is looked at between passes, beside them. It is kept by location, since a
 // sweep makes new ports.
 type attention struct {
 	senders watch.Senders
 	owners  watch.Owners
-	due     map[observed.Place]bool // looks that are to be begun; true: at all ports in any case
-	looking map[observed.Place]bool // under way
-	// waitsFrom is since when a policy waits for a look at a switch.
-	waitsFrom time.Duration
-	waits     bool
-	moved     moved.Links
+	looking map[observed.Place]bool // looks under way
 	// revisiting tells that the sweep under way follows these only.
 	revisiting bool
-	told       int      // of the faults of the sweep under way
-	before     snapshot // what was known before the sweep under way found who there is
-	amiss      map[*observed.Port]bool
+	told       int                    // of the faults of the sweep under way
+	before     snapshot               // what was known before the sweep under way found who there is
 	probing    map[observed.Place]int // questions that are open
 	mutes      watch.Mutes
 	silent     []*observed.Port // of the snapshot: behind them nobody answered
-	retries    bool             // somebody answers again to whom something could not be written
 	// repairing tells that what is being written is not all that there may be.
 	repairing bool
-	replan    bool   // the policy has to be worked out anew
-	restate   bool   // the verdict has to be given anew
-	reelect   string // why managers have to be asked again
 	guards    watch.Guards
 	offenders watch.Offenders
 }
@@ -51,9 +38,6 @@ type attention struct {
 const (
 	// sideWindow is the most requests outstanding at once apart from those of a pass.
 	sideWindow = 64
-	// lookPatience is how long a policy waits for a look at a switch that has
-	// reported a change.
-	lookPatience = 200 * time.Millisecond
 )
 
 // openSide opens the window for requests that no pass waits for.
@@ -67,8 +51,7 @@ func (e *Engine) openSide(c Config) {
 	}
 	e.side.Seed(seed)
 	e.attention = attention{
-		due: make(map[observed.Place]bool), looking: make(map[observed.Place]bool),
-		amiss:   make(map[*observed.Port]bool),
+		looking: make(map[observed.Place]bool),
 		probing: make(map[observed.Place]int),
 	}
 }
@@ -78,81 +61,44 @@ func (e *Engine) openSide(c Config) {
 func (e *Engine) cancelLooks() {
 	e.side.Forget()
 	for at, cleared := range e.looking {
-		e.due[at] = e.due[at] || cleared
+		e.agenda.wantLook(at, cleared)
 	}
 	clear(e.looking)
 	clear(e.probing)
 }
 
-// looksDue is when the next observation made between passes can be acted on.
-func (e *Engine) looksDue() (at time.Duration, some bool) {
-	if e.waits {
-		return e.waitsFrom + lookPatience, true
-	}
-	if len(e.amiss) > 0 || e.reelect != "" || e.retries {
-		return 0, true
-	}
-	if e.replan {
-		at, some = e.sweepFrom, true
-	}
-	if due, any := e.moved.Due(); any && (!some || due < at) {
-		return due, true
-	}
-	return at, some
-}
-
-// lookAgain requests a look at a node; port is its port 0, or that of a CA or router.
-func (e *Engine) lookAgain(at observed.Place) {
-	if !e.due[at] {
-		e.due[at] = false
-	}
-}
-
 // startLooks starts the looks that are due. A running look ends first.
 func (e *Engine) startLooks() {
-	if len(e.due) == 0 || !e.watches() || e.resweep != "" {
+	if len(e.agenda.looks) == 0 || !e.watches() || e.agenda.sweep != "" {
 		return
 	}
-	for _, at := range slices.SortedFunc(maps.Keys(e.due), observed.Place.Compare) {
-		if _, busy := e.looking[at]; busy {
-			continue
-		}
-		cleared := e.due[at]
-		delete(e.due, at)
+	e.agenda.takeLooks(e.looking, func(at observed.Place, cleared bool) {
 		p := e.fabric.At(at)
 		if p == nil || !p.Reached {
-			continue
+			return
 		}
 		e.looking[at] = cleared
 		if p.Node.Switch != nil {
 			e.lookAtSwitch(p, at)
-			continue
+			return
 		}
 		e.recheckNode(p)
 		e.look(p, func() { delete(e.looking, at) })
-	}
+	})
 }
 
 // looksAtSwitch reports whether a look at a switch is about to end whose result a policy
 // should use. It waits only a short time: a switch that does not answer delays nothing.
 func (e *Engine) looksAtSwitch(now time.Duration) bool {
 	pending := false
-	for _, list := range []map[observed.Place]bool{e.looking, e.due} {
+	for _, list := range []map[observed.Place]bool{e.looking, e.agenda.looks} {
 		for at := range list {
 			if p := e.fabric.At(at); p != nil && p.Node.Switch != nil {
 				pending = true
 			}
 		}
 	}
-	if !pending {
-		e.waits = false
-		return false
-	}
-	if !e.waits {
-		e.waits, e.waitsFrom = true, now
-	}
-	e.waits = now < e.waitsFrom+lookPatience
-	return e.waits
+	return e.agenda.waitsForLook(now, pending)
 }
 
 // lookAtSwitch reads SwitchInfo for PortStateChange and reads the ports of the switch if
@@ -222,7 +168,7 @@ func (e *Engine) look(p *observed.Port, done func()) {
 func (e *Engine) get(w *transact.Window, p *observed.Port, a mad.AttributeID, block uint32, then, failed func()) {
 	if agent := p.Agent(); agent.Offered != 0 {
 		apply.AskKey(w, agent, func() {
-			e.retries = true
+			e.agenda.compare = true
 			e.get(w, p, a, block, then, failed)
 		}, func() {
 			p.MarkUnread(a, block)
@@ -261,7 +207,7 @@ func (e *Engine) absorbed(p *observed.Port, a mad.AttributeID, modifier uint32, 
 		return false
 	}
 	if e.fabric.Noted() != noted {
-		e.amiss[p] = true
+		e.agenda.repairs[p] = true
 	}
 	return true
 }
@@ -269,7 +215,7 @@ func (e *Engine) absorbed(p *observed.Port, a mad.AttributeID, modifier uint32, 
 // missed has the links that lead to the node of p discovered again.
 func (e *Engine) missed(p *observed.Port, reason string) {
 	if e.fabric.Self == nil || p.Node == e.fabric.Self.Node {
-		e.wantSweep(reason)
+		e.agenda.wantSweep(reason)
 		return
 	}
 	for i := range p.Node.Ports {
@@ -297,7 +243,7 @@ func (e *Engine) judge(p *observed.Port, before seen) {
 			e.peers.LookFor(p)
 		}
 	} else if e.peers.IsRival(p) != e.peers.Asked(p) {
-		e.wantElection(p.String() + " has another manager behind it, or none any more")
+		e.agenda.wantElection(p.String() + " has another manager behind it, or none any more")
 	}
 	if now.LID != before.LID || now.LMC != before.LMC {
 		e.lookAtLIDs()
@@ -305,7 +251,7 @@ func (e *Engine) judge(p *observed.Port, before seen) {
 	}
 	switch {
 	case e.keys.Lost(p) && p.Node.Switch != nil:
-		e.wantSweep(p.String() + " has lost its M_Key")
+		e.agenda.wantSweep(p.String() + " has lost its M_Key")
 	case e.keys.Lost(p):
 		e.linkMoved(p, p.String()+" has lost its M_Key")
 	case !before.read && p.IsUp() && p.Peer == nil && p.Num != 0: // what is behind it was not followed
@@ -314,27 +260,21 @@ func (e *Engine) judge(p *observed.Port, before seen) {
 		e.linkMoved(p, fmt.Sprintf("%s went from %s to %s", p, before.PortState, now.PortState))
 	case !before.read: // routes were worked out without it
 		e.routes = nil
-		e.wantReplan(true)
+		e.agenda.replan = true
 	case now.CapabilityMask&^smp.CapIsSM != before.CapabilityMask&^smp.CapIsSM:
 		e.emit(event.Changed{What: p.String() + " has another CapabilityMask"})
-		e.wantReplan(true)
+		e.agenda.replan = true
 	}
-}
-
-// wantElection records the first reason for a new election.
-func (e *Engine) wantElection(reason string) {
-	e.reelect = cmp.Or(e.reelect, reason)
 }
 
 // putRight writes back foreign changes where the engine has looked, and reports whether
 // there were any. While another write has failed no port is given anything: that is for a
 // light sweep, which compares everything.
 func (e *Engine) putRight() bool {
-	if len(e.amiss) == 0 {
+	if len(e.agenda.repairs) == 0 {
 		return false
 	}
-	ports := slices.Collect(maps.Keys(e.amiss))
-	clear(e.amiss)
+	ports := e.agenda.takeRepairs()
 	p := plan.DiffAt(e.fabric, e.desired.Tables, ports)
 	if len(e.unfinished) > 0 {
 		p = plan.NarrowingAt(e.fabric, e.desired.Tables, ports)
@@ -389,7 +329,7 @@ func (e *Engine) recheckNode(p *observed.Port) {
 	e.get(e.side, p, smp.AttrNodeDescription, 0, func() {
 		if p.Node.Description != described {
 			e.tellDescriptions()
-			e.wantReplan(e.cabling.list == nil)
+			e.agenda.replan = e.agenda.replan || e.cabling.list == nil
 		}
 	}, nil)
 	e.side.Do(transact.Request{
@@ -406,10 +346,6 @@ func (e *Engine) recheckNode(p *observed.Port) {
 		}
 	})
 }
-
-// wantReplan has the policy computed again for what devices report now, at most once in a
-// while.
-func (e *Engine) wantReplan(on bool) { e.replan = e.replan || on }
 
 // rereadAliases reads the GUID tables again that could not be written: entries that are
 // not known would not be removed.

@@ -110,6 +110,6 @@ func (e *Engine) justify(now time.Duration) bool {
 		return false
 	}
 	e.robbed = false
-	e.wantSweep("the port of this manager lost the LID of the master, and no other manager is")
+	e.agenda.wantSweep("the port of this manager lost the LID of the master, and no other manager is")
 	return true
 }

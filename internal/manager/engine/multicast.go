@@ -62,7 +62,7 @@ func (e *Engine) tellUngrouped(old []mcast.Fault) {
 // regroups reports whether the groups have changed and no task is due that handles them
 // too.
 func (e *Engine) regroups() bool {
-	return e.multicast.fresh && e.state == stateWatching && e.desired != nil && e.newPolicy == nil
+	return e.multicast.fresh && e.state == stateWatching && e.desired != nil && e.agenda.policy == nil
 }
 
 // regroup starts to write the changes of the groups. Other due tasks stay due: hosts that

@@ -50,14 +50,13 @@ func (e *Engine) dropWork(why trigger) {
 	if e.run != nil {
 		e.run.Abort()
 	}
-	e.run, e.discovery, e.revisiting, e.repairing, e.baseline, e.moving = nil, nil, false, false, nil, false
+	e.run, e.narrowing, e.discovery, e.revisiting, e.repairing, e.baseline, e.moving = nil, nil, nil, false, false, nil, false
 	e.others = true
-	e.before, e.wayFor = snapshot{}, e.newPolicy
+	e.before, e.agenda.wayFor = snapshot{}, e.agenda.policy
 	if e.isMaster() {
 		e.step(why)
 	} else {
 		e.step(onLostMeanwhile)
 	}
-	e.wantSweep("another manager may have written while this one did not run")
-	e.sweepFrom = e.now
+	e.agenda.wantSweepAt(e.now, "another manager may have written while this one did not run")
 }

@@ -49,7 +49,7 @@ func (e *Engine) succeed(f election.Effects) {
 	e.quiet.AtStart, e.quiet.Abandon = false, true
 	e.others = true
 	e.succeeds, e.unasked, e.hosts = true, true, watch.Asked{}
-	e.sweepFrom = e.now
+	e.agenda.sweepFrom = e.now
 }
 
 // abandonReading ends what a standby was reading: it began before the wait.

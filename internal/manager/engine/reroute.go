@@ -16,7 +16,7 @@ func (e *Engine) reroute() bool {
 	if e.config.Hold || e.config.KeepRoutes || e.others || !e.settled || len(e.unfinished) > 0 {
 		return false
 	}
-	if !e.moved.Fallen(e.fabric) {
+	if !e.agenda.links.Fallen(e.fabric) {
 		return false
 	}
 	e.begin(event.PhasePlan)

@@ -59,7 +59,7 @@ func (e *Engine) stoodBy(now time.Duration) {
 	}
 	e.standby.ready = nil
 	// A subnet that is being changed while it is read is read again sooner.
-	e.retryAt = now + min(e.config.SweepInterval<<min(e.standby.unready, unreadyMost), e.config.DriftPeriod)
+	e.agenda.retryAt = now + min(e.config.SweepInterval<<min(e.standby.unready, unreadyMost), e.config.DriftPeriod)
 	e.standby.unready++
 	of, err := e.resolve(e.wanted())
 	if err != nil {
@@ -78,7 +78,7 @@ func (e *Engine) stoodBy(now time.Duration) {
 	}
 	e.standby.ready, e.standby.held, e.standby.lid = r, bound.Of(e.ends, "", false), e.fabric.Self.Info.LID
 	if !tables {
-		e.standby.unready, e.retryAt = 0, now+e.config.DriftPeriod
+		e.standby.unready, e.agenda.retryAt = 0, now+e.config.DriftPeriod
 	}
 }
 

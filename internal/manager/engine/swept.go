@@ -5,10 +5,8 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
-	"github.com/ibwarden/ibwarden/internal/manager/unseen"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
@@ -52,8 +50,8 @@ func (e *Engine) swept(now time.Duration) {
 		e.refuse(now, e.wanted(), err)
 		return
 	} else if err != nil { // the pass goes on with the policy in force
-		e.emit(event.Refused{Err: err, Policy: e.newPolicy})
-		e.newPolicy, e.wayFor, e.cut = nil, nil, nil
+		e.emit(event.Refused{Err: err, Policy: e.agenda.policy})
+		e.agenda.dropPolicy()
 	}
 	if !e.givesKeys() && !e.quiet.Stale {
 		e.discovery = nil
@@ -66,10 +64,8 @@ func (e *Engine) vetWanted() error {
 	if e.config.Hold || e.lockedOut(e.fabric) != nil {
 		return nil // Predict does; nothing is known of who does not let the manager in
 	}
-	return e.names.VetAmong(e.resolver, e.wanted(), e.known.PKeys, e.site)
+	return e.names.VetAmong(e.resolver, e.wanted(), e.known.PKeys, e.siteOf(&e.snapshot))
 }
-
-func (e *Engine) site() *policy.Site { return facts.Site(e.fabric, e.ends, e.cabling.list) }
 
 func (e *Engine) tell(faults []sweep.Fault) {
 	for _, f := range faults {
@@ -77,26 +73,18 @@ func (e *Engine) tell(faults []sweep.Fault) {
 	}
 }
 
-// snapshot is a subnet as it was read, with its tables.
-type snapshot struct {
-	fabric   *observed.Fabric
-	ends     []*observed.Port
-	resolver *policy.Resolver
-	unseen   []unseen.Port
-}
-
 // takeOver makes f the subnet as it was last read.
 func (e *Engine) takeOver(f *observed.Fabric) {
 	old := e.fabric
 	if old != nil && e.before.fabric == nil {
-		e.before = snapshot{old, e.ends, e.resolver, e.unseen}
+		e.before = e.snapshot
 	}
 	e.fabric = f
 	e.counts, e.baseline, e.silent = e.fabric.Count(), nil, e.fabric.Silent()
 	// What was desired belongs to the fabric as it was: until the policy has
 	// been worked out anew there is nothing to compare with, or to write.
 	e.desired, e.checks = nil, nil
-	clear(e.amiss)
+	clear(e.agenda.repairs)
 	e.emit(event.Found{Counts: e.counts})
 	e.editFences((*fence.Edit).HoldToList)
 	e.tellDescriptions()
@@ -113,7 +101,7 @@ func (e *Engine) linkMovedAt(p *observed.Port, reason string, at time.Duration) 
 	if p.IsEnd() && p.Peer != nil {
 		p = p.Peer // the switch's, whatever its host calls itself next
 	}
-	e.noteOften(p, e.moved.Add(e.now, p, reason, at))
+	e.noteOften(p, e.agenda.links.Add(e.now, p, reason, at))
 }
 
 func (e *Engine) noteOften(p *observed.Port, often bool) {
@@ -125,10 +113,10 @@ func (e *Engine) noteOften(p *observed.Port, often bool) {
 // cutMoved removes the links that have changed from the snapshot, and reports whether no
 // device is behind one of them any more: no policy relies on the former ones.
 func (e *Engine) cutMoved() bool {
-	if !e.moved.OutOfDate(e.fabric) {
+	if !e.agenda.links.OutOfDate(e.fabric) {
 		return true
 	}
-	cut := e.moved.Ports(e.fabric)
+	cut := e.agenda.links.Ports(e.fabric)
 	if !sweep.CanCut(e.fabric, cut) {
 		return false
 	}
@@ -142,18 +130,18 @@ func (e *Engine) cutMoved() bool {
 // revisit starts to follow the changed links that are due, and reports whether there are
 // any. The rest of the snapshot stays; if that is not possible, the subnet is swept.
 func (e *Engine) revisit(now time.Duration) bool {
-	if e.moved.Len() == 0 {
+	if e.agenda.links.Len() == 0 {
 		return false
 	}
-	due, reason := e.moved.Follow(e.fabric, now)
+	due, reason := e.agenda.links.Follow(e.fabric, now)
 	if len(due) == 0 {
 		return e.leaveOut(now)
 	}
-	all := e.moved.Ports(e.fabric)
+	all := e.agenda.links.Ports(e.fabric)
 	o := e.Reads()
 	if o.QoS && !e.lanesRead || o.Aliases != e.aliasesRead || !sweep.CanCut(e.fabric, all) {
-		e.wantSweep(reason)
-		e.moved.Forget(due)
+		e.agenda.wantSweep(reason)
+		e.agenda.links.Forget(due)
 		return true
 	}
 	e.cancelLooks()
@@ -168,13 +156,13 @@ func (e *Engine) revisit(now time.Duration) bool {
 
 // leaveOut goes on without the devices behind changed links that are not due yet.
 func (e *Engine) leaveOut(now time.Duration) bool {
-	if !e.moved.OutOfDate(e.fabric) {
+	if !e.agenda.links.OutOfDate(e.fabric) {
 		return false
 	}
 	if !e.others && e.cutMoved() {
 		e.startPass(now)
 	} else {
-		e.wantSweep("a link has moved that the manager cannot do without")
+		e.agenda.wantSweep("a link has moved that the manager cannot do without")
 	}
 	return true
 }
@@ -187,10 +175,10 @@ func (e *Engine) revisited(now time.Duration) {
 	if d.Conflicts() { // a device has moved from one place to another
 		e.discovery = nil
 		e.step(onContested)
-		e.wantSweep("a device answers that the snapshot has elsewhere")
+		e.agenda.wantSweep("a device answers that the snapshot has elsewhere")
 		return
 	}
-	if again := e.moved.Followed(d.Fabric()); len(again.Links) > 0 {
+	if again := e.agenda.links.Followed(d.Fabric()); len(again.Links) > 0 {
 		e.emit(again)
 	}
 	e.faults = slices.DeleteFunc(slices.Clone(e.faults), func(f sweep.Fault) bool { return f.Port != nil && !d.Kept(f.Port) })
@@ -215,7 +203,7 @@ func (e *Engine) revisited(now time.Duration) {
 	case e.peers.Named():
 		e.peers.Ask() // a master does not wait for what they say
 		e.lead(now)
-	case e.reelect != "" || len(e.peers.Rivals()) != len(rivals) || slices.ContainsFunc(e.ends, func(p *observed.Port) bool { return e.peers.IsRival(p) != e.peers.Asked(p) }):
+	case e.agenda.election != "" || len(e.peers.Rivals()) != len(rivals) || slices.ContainsFunc(e.ends, func(p *observed.Port) bool { return e.peers.IsRival(p) != e.peers.Asked(p) }):
 		e.startElection(now)
 	default:
 		e.lead(now)
@@ -230,11 +218,11 @@ func (e *Engine) refuse(now time.Duration, p *policy.Policy, err error) {
 	} else {
 		// With none in force, a new policy waits for the next try as the first one
 		// does: else it would have the subnet swept again and again without a pause.
-		e.policy, e.newPolicy = e.wanted(), nil
+		e.policy, e.agenda.policy = e.wanted(), nil
 		e.rest(now, onRefused)
 	}
 	if e.desired == nil {
-		e.retryAt = now + e.config.DriftPeriod
+		e.agenda.retryAt = now + e.config.DriftPeriod
 		e.noteMutes(nil, true)
 	}
 }

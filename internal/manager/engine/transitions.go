@@ -157,9 +157,9 @@ var transitions = []transition{
 	{working, onOthersWrote, stateWatching,
 		[]string{"SetLease", "hears", "lookAtLease", "naps"}, "drops what was under way, and has the subnet read again: another manager may have written"},
 	{working, onLostMeanwhile, stateStandby,
-		[]string{"dropWork"}, "does the same as a standby: another manager became master while this one did not run"},
+		[]string{"dropWork"}, "does the same as a standby: this manager is not master any more"},
 	{anything, onInternal, stateWatching,
-		[]string{"recover"}, "does the same after a step that this table does not have"},
+		[]string{"recover"}, "does the same as master, after a step that this table does not have"},
 }
 
 // table is transitions by state and trigger: 1 plus the state that follows, 0 for what cannot

@@ -29,6 +29,36 @@ func Record(from, on string, allowed bool) {
 	taken.Store(from+" "+on, true)
 }
 
+// TestMain fails when tests passed, all of them were run, and a step of the table was not taken.
+// Of the rows that any state has one step is enough.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if f := flag.Lookup("test.run"); code == 0 && f.Value.String() == "" && flag.Lookup("test.skip").Value.String() == "" && flag.Lookup("test.list").Value.String() == "" {
+		for _, text := range untaken() {
+			fmt.Println("no test takes the step", text)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// untaken are the steps that were not taken.
+func untaken() (out []string) {
+	for _, row := range transitions {
+		some := false
+		for _, from := range row.from {
+			_, is := taken.Load(from.String() + " " + row.on.String())
+			if some = some || is; !is && len(row.from) < len(working) {
+				out = append(out, fmt.Sprintf("%s: %s", from, row.on))
+			}
+		}
+		if !some && len(row.from) >= len(working) {
+			out = append(out, fmt.Sprintf("any state: %s", row.on))
+		}
+	}
+	return out
+}
+
 // Every state and trigger has a name of its own and is in the table, one row each, and from New
 // every state can be reached.
 func TestTransitionsAreWhole(t *testing.T) {

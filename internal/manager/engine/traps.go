@@ -100,10 +100,10 @@ func (e *Engine) wantLook(p *observed.Port, t event.Trapped) {
 		e.peers.LookFor(p)
 	}
 	if e.desired == nil && e.atRest() {
-		e.wantSweep(t.String())
+		e.agenda.wantSweep(t.String())
 		return
 	}
-	e.lookAgain(p.Agent().Place())
+	e.agenda.wantLook(p.Agent().Place(), false)
 }
 
 // outboxMax bounds the answers that wait to be sent: a requester that asks faster than

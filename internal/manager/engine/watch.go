@@ -27,7 +27,7 @@ func (e *Engine) startCheck() {
 		p := &n.Ports[0]
 		e.reread(p, smp.AttrSwitchInfo, 0, func() {
 			if n.Switch.Info.PortStateChange {
-				e.lookAgain(p.Place())
+				e.agenda.wantLook(p.Place(), false)
 			}
 		})
 	}
@@ -64,28 +64,21 @@ func (e *Engine) reread(p *observed.Port, a mad.AttributeID, modifier uint32, th
 	e.get(e.window, p, a, modifier, then, nil)
 }
 
-// wantSweep records the first reason for reading the whole subnet again.
-func (e *Engine) wantSweep(reason string) {
-	if e.resweep == "" {
-		e.resweep = reason
-	}
-}
-
 // checked ends a light sweep: a difference from the desired tables is a foreign change,
 // unless the value could not be written in the first place.
 func (e *Engine) checked(now time.Duration) {
 	e.nextCheck = now + e.config.SweepInterval
-	if e.resweep != "" || e.desired == nil || !e.isMaster() || e.robbed {
-		from := e.sweepFrom
+	if e.agenda.sweep != "" || e.desired == nil || !e.isMaster() || e.robbed {
+		from := e.agenda.sweepFrom
 		e.rest(now, onDone)
-		e.sweepFrom = from // a light sweep puts off no other, however short its interval
+		e.agenda.sweepFrom = from // a light sweep puts off no other, however short its interval
 		return
 	}
-	if !e.peers.Named() && e.reelect == "" { // one whose state has changed would have had the subnet swept
+	if !e.peers.Named() && e.agenda.election == "" { // one whose state has changed would have had the subnet swept
 		e.emit(event.Asked{Alone: true})
 	}
 	e.step(onDone)
-	if e.moved.OutOfDate(e.fabric) { // nothing is compared with it: what is left out of a plan
+	if e.agenda.links.OutOfDate(e.fabric) { // nothing is compared with it: what is left out of a plan
 		// could be what has to be taken away before something is given
 		return // the pass that follows compares everything
 	}
