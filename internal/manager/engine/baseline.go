@@ -179,7 +179,7 @@ func (e *Engine) conclude() (*event.Result, *isolation.Prover) {
 	if e.config.Profile != protect.None {
 		r.Proof.Rest(e.changeable())
 	}
-	r.Proof.Heed(isolation.Unnamed(e.fabric, e.peers.Names))
+	r.Proof.Heed(isolation.Unnamed(e.fabric, e.master.Names))
 	e.agenda.restate = false
 	return r, prover
 }

@@ -22,12 +22,12 @@
 // set and causes one more full sweep.
 //
 // A standby reads the whole subnet once in every drift period and writes nothing. What an
-// earlier manager sent may still be under way when it takes over; see package quiet.
+// earlier manager sent may still be under way when it takes over; see package mastership, Wait.
 //
 // A master with partners that would take over within Config.MasterTimeout wants to be
 // called more often than that. When it was not (event.Slept), it talks to managers only
 // until a round of questions has shown that none is master, and, with AwaitConfirmation,
-// until its policy has been confirmed; see package nap.
+// until its policy has been confirmed; see package mastership, Nap.
 //
 // A device that stops answering while its link stays up keeps its tables, and
 // so does the switch port before it. A new policy still removes from that switch

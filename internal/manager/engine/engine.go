@@ -12,11 +12,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
-	"github.com/ibwarden/ibwarden/internal/manager/lease"
-	"github.com/ibwarden/ibwarden/internal/manager/nap"
-	"github.com/ibwarden/ibwarden/internal/manager/peers"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
-	"github.com/ibwarden/ibwarden/internal/manager/quiet"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/manager/vetting"
@@ -44,7 +41,8 @@ type Engine struct {
 	strangers bool // something behind a link makes no sense
 	run       *apply.Run
 	stage     string
-	peers     *peers.Peers
+	master    *mastership.Mastership
+	facts     mastership.Facts // as it was told last
 	handover  handover
 	inheritance
 	known   desired.Assigned
@@ -77,10 +75,7 @@ type Engine struct {
 	cursor    int
 	checkFrom int // where the cursor stood when the light sweep began
 
-	quiet   quiet.Quiet
 	standby standby
-	nap     nap.Nap
-	right   lease.Right // to write
 	keys    keying.Keying
 	traps   traps.Heard   // that were not repressed
 	now     time.Duration // as the engine was last told
@@ -119,10 +114,8 @@ func New(c Config, p *policy.Policy, observe func(event.Event)) *Engine {
 	e.names.Known = c.Known.Names
 	e.cabling.list = c.Cables
 	e.window.Seed(c.Seed)
-	e.openPeers(c)
 	e.openSide(c)
-	e.openLease()
-	e.quiet.AtStart = true
+	e.openMastership(c)
 	e.startSweep()
 	return e
 }
@@ -151,7 +144,7 @@ func (e *Engine) Assigned() desired.Assigned {
 // tables held then; after AcceptPolicy, where that is known to have had another policy.
 func (e *Engine) SetPolicy(p *policy.Policy) {
 	e.agenda.policy = p
-	e.nap.ToldOfPolicy()
+	e.master.Nap.ToldOfPolicy()
 	e.accept()
 	e.emit(event.PolicyGiven{})
 }
@@ -160,7 +153,7 @@ func (e *Engine) SetPolicy(p *policy.Policy) {
 // of it. Unlike SetPolicy it lifts no bound: after a takeover the tables may be newer.
 func (e *Engine) FollowPolicy(p *policy.Policy) {
 	e.agenda.policy = p
-	e.nap.ToldOfPolicy()
+	e.master.Nap.ToldOfPolicy()
 	e.emit(event.PolicyGiven{})
 }
 
@@ -174,14 +167,14 @@ func (e *Engine) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
 		return dlid, true
 	}
 	from := e.nextWindow(now, p)
-	if from == nil && e.nap.On() {
+	if from == nil && e.master.Nap.On() {
 		return 0, false
 	}
 	if from == nil {
 		some := e.side.Next(now, p)
 		return e.side.LIDOf(p), some
 	}
-	e.peers.Act()
+	e.master.Act()
 	return from.LIDOf(p), true
 }
 
@@ -196,7 +189,7 @@ func (e *Engine) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
 		e.hears(p)
 		e.owner(p).Receive(now, p)
 	} else {
-		e.peers.Heard(now)
+		e.master.Heard(now)
 		e.receiveRequest(now, p, slid)
 	}
 	e.goOn(now)
@@ -212,8 +205,8 @@ func (e *Engine) Lost(now time.Duration, p *mad.SMP) {
 // Expire tells that time has passed.
 func (e *Engine) Expire(now time.Duration) {
 	e.timeIs(now)
-	e.peers.Expire(now)
-	if e.nap.On() {
+	e.master.Expire(now)
+	if e.master.Nap.On() {
 		e.tickPeers(now)
 		e.goOn(now)
 		return
@@ -242,7 +235,7 @@ func (e *Engine) atRest() bool {
 
 // goOn goes on as far as it can without an answer.
 func (e *Engine) goOn(now time.Duration) {
-	e.peers.Advance(now)
+	e.master.Advance(now)
 	e.lookAtLease(now)
 	if e.naps(now) {
 		return
@@ -264,7 +257,7 @@ func (e *Engine) advance(now time.Duration) bool {
 			e.swept(now)
 		}
 	case stateElecting:
-		if e.peers.Awaits() {
+		if e.master.Awaits() {
 			return false
 		}
 		e.elected(now)
@@ -285,7 +278,7 @@ func (e *Engine) advance(now time.Duration) bool {
 	case stateNarrowing:
 		e.narrowed()
 	case stateApplying:
-		if e.isMaster() && !e.right.May(now) {
+		if e.isMaster() && !e.MayWrite() {
 			return false // another manager may have written what would be proved
 		}
 		if e.run.Advance() {
@@ -312,7 +305,7 @@ func (e *Engine) startSweep() {
 	e.revisiting = false
 	e.agenda.sweeping()
 	e.begin(event.PhaseDiscover)
-	e.quiet.Stale = e.mustWait()
+	e.master.Wait.Stale = e.mustWait()
 	e.aliasesRead = e.readsAliases()
 	e.keys.Begin()
 	o := e.Reads()
@@ -323,12 +316,12 @@ func (e *Engine) startSweep() {
 // Reads is what a sweep of the whole subnet asks for.
 func (e *Engine) Reads() sweep.Options {
 	return sweep.Options{
-		Keys: e.keys.Config.Shown(), MKey: e.config.MKey, InParts: e.givesKeys() || e.quiet.Stale, ClearChange: e.settled && e.MayWrite(), Forwarding: !e.config.KeepRoutes,
+		Keys: e.keys.Config.Shown(), MKey: e.config.MKey, InParts: e.givesKeys() || e.master.Wait.Stale, ClearChange: e.settled && e.MayWrite(), Forwarding: !e.config.KeepRoutes,
 		Multicast: !e.config.LeaveMulticast && !e.config.Hold,
 		QoS:       e.config.ReadLanes || e.config.Routing.UsesLanes() || e.routes.UsesLanes() || e.wanted().UsesLanes(),
 		Aliases:   e.aliasesRead,
 		Cables:    e.cabling.list, Verify: e.learns(), Last: e.cabling.learning.Last,
-		Placed: e.peers.Placed,
+		Placed: e.master.Placed,
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
-	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 )
 
 // handover is a handover to a named manager that does not share the
@@ -15,7 +15,7 @@ import (
 // are cleared before the handover.
 type handover struct {
 	// offer is the HANDOVER that waits for that, if open.
-	offer election.Message
+	offer mastership.Message
 	open  bool
 	// released says that the keys were cleared and the handover is not complete.
 	released bool
@@ -23,11 +23,11 @@ type handover struct {
 
 // delaysHandover reports whether a HANDOVER has to wait until the M_Keys are cleared,
 // and keeps it until then.
-func (e *Engine) delaysHandover(m election.Message) bool {
+func (e *Engine) delaysHandover(m mastership.Message) bool {
 	if m.Method != mad.MethodSet || m.Control != smp.SMControlHandover || !e.givesKeys() || e.handover.released {
 		return false
 	}
-	if e.peers.Sharing(m.GUID) {
+	if e.master.Sharing(m.GUID) {
 		return false
 	}
 	e.handover.offer, e.handover.open = m, true
@@ -36,7 +36,7 @@ func (e *Engine) delaysHandover(m election.Message) bool {
 
 // mustReleaseKeys reports whether the M_Keys have to be cleared now.
 func (e *Engine) mustReleaseKeys() bool {
-	return e.handover.open && e.state == stateWatching && e.isMaster() && e.peers.Offers()
+	return e.handover.open && e.state == stateWatching && e.isMaster() && e.master.Offers()
 }
 
 // release clears the M_Key of every port.
@@ -61,8 +61,8 @@ func (e *Engine) releasing(now time.Duration) bool {
 	e.run, e.baseline = nil, nil
 	h.open, h.released = false, true
 	e.rest(now, onDone)
-	if e.isMaster() && e.peers.Offers() {
-		e.peers.Send(h.offer)
+	if e.isMaster() && e.master.Offers() {
+		e.master.Send(h.offer)
 	}
 	e.restoreKeys()
 	return true
@@ -74,7 +74,7 @@ func (e *Engine) restoreKeys() {
 	h := &e.handover
 	if !e.isMaster() {
 		*h = handover{}
-	} else if h.released && !e.peers.Offers() {
+	} else if h.released && !e.master.Offers() {
 		*h = handover{}
 		e.agenda.wantSweep("M_Keys are given again: the subnet was not taken")
 	}

@@ -37,19 +37,19 @@ func (e *Engine) bind() {
 		e.back, e.baseline = e.heldNow(e.whyBack, false), nil
 		e.back.Older = e.older
 	}
-	if !e.peers.Named() {
+	if !e.master.Named() {
 		return
 	}
 	if e.sharing && e.shared == nil {
 		e.shared = e.heldNow("another manager is master too", false)
 	}
-	if why, other := e.peers.StoodBy, e.peers.Other; why != "" && (other || !e.config.AcceptPolicy) {
+	if why, other := e.master.StoodBy, e.master.Other; why != "" && (other || !e.config.AcceptPolicy) {
 		e.inherited, e.baseline = e.heldNow(why, true), nil
 		if e.inherited.Other = other; other {
 			e.emit(event.Guarding{Reason: why})
 		}
 	}
-	e.peers.StoodBy, e.peers.Other = "", false
+	e.master.StoodBy, e.master.Other = "", false
 }
 
 // share records whether another manager that counts is master too. Monitoring goes on,
@@ -89,11 +89,11 @@ func (e *Engine) AcceptPolicy() { e.accepts = true }
 // they are read, because the policy was set again. What somebody changes through the API
 // does not tell that the rest of the policy is right.
 func (e *Engine) accept() {
-	if !e.accepts && (e.peers.Other || e.inherited != nil && e.inherited.Other) {
+	if !e.accepts && (e.master.Other || e.inherited != nil && e.inherited.Other) {
 		return
 	}
 	e.accepts = false
-	e.peers.StoodBy, e.peers.Other = "", false
+	e.master.StoodBy, e.master.Other = "", false
 	if e.inherited != nil {
 		e.inherited, e.baseline = nil, nil
 	}

@@ -177,7 +177,7 @@ func (e *Engine) rested(now time.Duration) {
 		e.stoodBy(now)
 		return
 	}
-	if e.quiet.Trial {
+	if e.master.Wait.Trial {
 		e.tried(now)
 		return
 	}

@@ -236,13 +236,13 @@ type seen struct {
 // election.
 func (e *Engine) judge(p *observed.Port, before seen) {
 	now := &p.Info
-	if e.peers.Named() {
+	if e.master.Named() {
 		if isSM := now.CapabilityMask.Has(smp.CapIsSM); e.state == stateChecking {
-			e.peers.Note(p, isSM)
+			e.master.Note(p, isSM)
 		} else if isSM != before.CapabilityMask.Has(smp.CapIsSM) {
-			e.peers.LookFor(p)
+			e.master.LookFor(p)
 		}
-	} else if e.peers.IsRival(p) != e.peers.Asked(p) {
+	} else if e.master.IsRival(p) != e.master.Asked(p) {
 		e.agenda.wantElection(p.String() + " has another manager behind it, or none any more")
 	}
 	if now.LID != before.LID || now.LMC != before.LMC {

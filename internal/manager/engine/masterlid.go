@@ -72,7 +72,7 @@ func (e *Engine) noteOwnLID(p *observed.Port, before seen) {
 // robbedSince sees the same after a sweep of the whole subnet; old is what was known before.
 func (e *Engine) robbedSince(old *observed.Fabric) bool {
 	m := e.policy.MasterLID()
-	if m == ib.LIDReserved || old == nil || old.Self == nil || e.fabric.Self == nil || !e.settled || !e.isMaster() || !e.peers.Named() {
+	if m == ib.LIDReserved || old == nil || old.Self == nil || e.fabric.Self == nil || !e.settled || !e.isMaster() || !e.master.Named() {
 		return false
 	}
 	was, is := old.Self, e.fabric.Self
@@ -96,7 +96,7 @@ func (e *Engine) justify(now time.Duration) bool {
 	case !e.isMaster():
 		e.robbed = false
 		return true
-	case !e.peers.Named():
+	case !e.master.Named():
 		e.robbed = false
 		e.cancelLooks()
 		e.startElection(now)
@@ -104,9 +104,9 @@ func (e *Engine) justify(now time.Duration) bool {
 	case !e.asked:
 		e.asked = true
 		e.cancelLooks()
-		e.peers.Ask()
-		return e.peers.Asking() == 0
-	case e.peers.Asking() > 0 || e.sharing: // the other master hands over, or ends
+		e.master.Ask()
+		return e.master.Asking() == 0
+	case e.master.Asking() > 0 || e.sharing: // the other master hands over, or ends
 		return false
 	}
 	e.robbed = false

@@ -7,17 +7,17 @@ import (
 )
 
 // AwaitConfirmation has the engine wait for Confirm after event.Slept.
-func (e *Engine) AwaitConfirmation() { e.nap.Confirms, e.peers.Stored = true, true }
+func (e *Engine) AwaitConfirmation() { e.master.Nap.Confirms, e.master.Stored = true, true }
 
 // Confirm tells, after event.Slept, that the policy is known to be the one in force. changed
 // says that it was not, and that SetPolicy has been called since: what was under way is
 // begun anew.
-func (e *Engine) Confirm(changed bool) { e.nap.Confirm(changed) }
+func (e *Engine) Confirm(changed bool) { e.master.Nap.Confirm(changed) }
 
 // noteNap notes a nap, before the time is entered.
 func (e *Engine) noteNap(now time.Duration) {
-	if gap := now - e.now; e.quiet.Began && gap > e.config.MasterTimeout && !e.nap.On() && e.heeds() {
-		e.nap.Begin(now, e.peers.AskAnew())
+	if gap := now - e.now; e.master.Wait.Began && gap > e.config.MasterTimeout && !e.master.Nap.On() && e.heeds() {
+		e.master.Nap.Begin(now, e.master.AskAnew())
 		e.emit(event.Slept{For: gap})
 	}
 }
@@ -25,19 +25,19 @@ func (e *Engine) noteNap(now time.Duration) {
 // heeds reports whether this manager is master beside partners that would take over within
 // Config.MasterTimeout.
 func (e *Engine) heeds() bool {
-	return e.fabric != nil && !e.config.Hold && e.isMaster() && (e.nap.Confirms || e.peers.HasPartners())
+	return e.fabric != nil && !e.config.Hold && e.isMaster() && (e.master.Nap.Confirms || e.master.HasPartners())
 }
 
 // naps lets time pass while the nap is in doubt, and reports whether it still is.
 func (e *Engine) naps(now time.Duration) bool {
-	if !e.nap.On() {
+	if !e.master.Nap.On() {
 		return false
 	}
-	lasts, ask := e.nap.Lasts(now, e.isMaster())
+	lasts, ask := e.master.Nap.Lasts(now, e.isMaster())
 	if ask {
-		e.peers.Ask()
+		e.master.Ask()
 	}
-	if !lasts && (e.nap.Changed() || !e.isMaster()) {
+	if !lasts && (e.master.Nap.Changed() || !e.isMaster()) {
 		e.dropWork(onOthersWrote)
 	}
 	return lasts

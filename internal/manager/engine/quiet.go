@@ -4,9 +4,8 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/lease"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/manager/pristine"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 )
@@ -15,38 +14,24 @@ import (
 func (e *Engine) timeIs(now time.Duration) {
 	e.noteNap(now)
 	e.now = now
-	if !e.quiet.Began {
-		e.quiet.Began, e.quiet.Until = true, now+e.config.Pause
-	}
+	e.master.TimeIs(now, e.config.Pause)
 }
 
-// mustWait reports whether the wait is not over: a former master may have the right to write
-// until this one has.
-func (e *Engine) mustWait() bool {
-	if !e.quiet.Began {
-		return e.config.Pause > 0 || e.config.Lease
-	}
-	return e.now < e.quiet.Until || !e.right.Stands()
-}
+// mustWait reports whether the wait for what an earlier manager sent is not over.
+func (e *Engine) mustWait() bool { return e.master.MustWait(e.now, e.config.Pause) }
 
 // pauseEnds is when paused is to be called: at the end of the wait, or where this manager has
 // no right to write, when the subnet is to be read again.
 func (e *Engine) pauseEnds() time.Duration {
-	if e.right.Stands() {
-		return e.quiet.Until
+	if e.master.Right.Stands() {
+		return e.master.Wait.Until
 	}
 	return e.nextCheck
 }
 
-// succeed starts the wait when this manager takes over from another. One that was given
-// up has sent nothing since it did not answer; one that handed over, until now.
-func (e *Engine) succeed(f election.Effects) {
-	since := e.now
-	if f.Lost {
-		since = f.Since
-	}
-	e.quiet.Until = max(e.quiet.Until, since+e.config.Limits.Lifetime)
-	e.quiet.AtStart, e.quiet.Abandon = false, true
+// succeed starts the wait when this manager takes over from another.
+func (e *Engine) succeed(f mastership.Effects) {
+	e.master.Succeeds(e.now, e.config.Limits.Lifetime, f)
 	e.others = true
 	e.succeeds, e.unasked, e.hosts = true, true, watch.Asked{}
 	e.agenda.sweepFrom = e.now
@@ -54,10 +39,10 @@ func (e *Engine) succeed(f election.Effects) {
 
 // abandonReading ends what a standby was reading: it began before the wait.
 func (e *Engine) abandonReading() {
-	if !e.quiet.Abandon {
+	if !e.master.Wait.Abandon {
 		return
 	}
-	e.quiet.Abandon = false
+	e.master.Wait.Abandon = false
 	switch e.state {
 	case stateSweeping, stateElecting, stateReading, stateRefreshing, stateChecking:
 		e.window.Forget()
@@ -70,16 +55,16 @@ func (e *Engine) abandonReading() {
 // SwitchInfo come first, then keys, and then the tables that they open.
 func (e *Engine) lead(now time.Duration) {
 	switch {
-	case e.right.Alone(len(e.fabric.Nodes)):
+	case e.master.Right.Alone(len(e.fabric.Nodes)):
 		e.pause()
-	case e.quiet.Stale && e.mustWait() && e.quiet.AtStart && pristine.Untouched(e.fabric):
-		e.quiet.Stale, e.quiet.Trial = false, true
+	case e.master.Wait.Stale && e.mustWait() && e.master.Wait.AtStart && pristine.Untouched(e.fabric):
+		e.master.Wait.Stale, e.master.Wait.Trial = false, true
 		e.readRest()
-	case e.quiet.Stale && e.announces():
+	case e.master.Wait.Stale && e.announces():
 		e.announce()
-	case e.quiet.Stale && e.mustWait():
+	case e.master.Wait.Stale && e.mustWait():
 		e.pause()
-	case e.quiet.Stale:
+	case e.master.Wait.Stale:
 		e.refresh()
 	case e.discovery == nil && e.config.Hold:
 		e.rest(now, onHeld)
@@ -95,9 +80,9 @@ func (e *Engine) lead(now time.Duration) {
 // tried ends the wait of a start when no table holds what a manager gives, and begins
 // anew either way: keys come before tables.
 func (e *Engine) tried(now time.Duration) {
-	e.quiet.Trial, e.quiet.AtStart = false, false
+	e.master.Wait.Trial, e.master.Wait.AtStart = false, false
 	if pristine.PowerUpKeys(e.fabric) {
-		e.quiet.Until = now
+		e.master.Wait.Until = now
 		e.startSweep()
 		return
 	}
@@ -111,7 +96,7 @@ const cutOffAgain = 500 * time.Millisecond
 
 func (e *Engine) pause() {
 	e.step(onMustWait)
-	e.nextCheck = e.now + lease.Patience
+	e.nextCheck = e.now + mastership.Patience
 	if !e.settled && len(e.faults) > 0 {
 		e.nextCheck = e.now + cutOffAgain
 	}
@@ -129,7 +114,7 @@ func (e *Engine) paused() {
 
 // refresh reads PortInfo and SwitchInfo again.
 func (e *Engine) refresh() {
-	e.quiet.Stale = false
+	e.master.Wait.Stale = false
 	e.step(onWaitOver)
 	e.begin(event.PhaseTables)
 	for _, n := range e.fabric.Nodes {

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/nap"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 )
 
 // SetPeriods changes Config.SweepInterval, DriftPeriod and GuardPeriod.
@@ -15,12 +15,12 @@ func (e *Engine) SetPeriods(sweep, drift, guard time.Duration) {
 
 // Deadline is when to call Expire.
 func (e *Engine) Deadline() (time.Duration, bool) {
-	if e.nap.On() {
-		due := e.nap.Due(e.now)
-		if at, some := e.peers.Due(false, false); some {
+	if e.master.Nap.On() {
+		due := e.master.Nap.Due(e.now)
+		if at, some := e.master.Due(false, false); some {
 			due = min(due, at)
 		}
-		if at, some := e.right.At(e.now); some {
+		if at, some := e.master.Right.At(e.now); some {
 			due = min(due, at)
 		}
 		return due, true
@@ -40,7 +40,7 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 	if e.state == statePausing {
 		sooner(e.pauseEnds())
 	}
-	if at, some := e.right.At(e.now); some {
+	if at, some := e.master.Right.At(e.now); some {
 		sooner(at)
 	}
 	// One that is held starts nothing by itself, and else the answer that is awaited comes first.
@@ -55,7 +55,7 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 			sooner(at)
 		}
 	}
-	if at, some := e.peers.Due(e.state == stateElecting, e.state == stateReleasing); some {
+	if at, some := e.master.Due(e.state == stateElecting, e.state == stateReleasing); some {
 		sooner(at)
 	}
 	if e.state == stateKeying && e.window.Idle() && !e.awaitsKeeping() {
@@ -74,7 +74,7 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 		sooner(e.narrowing.until)
 	}
 	if e.heeds() {
-		sooner(e.now + e.config.MasterTimeout/nap.Beats)
+		sooner(e.now + e.config.MasterTimeout/mastership.Beats)
 	}
 	return due, ok
 }

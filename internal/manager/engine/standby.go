@@ -39,12 +39,12 @@ const unreadyMost = 8
 
 // standBy goes on as a standby: the tables are read too, if they were not.
 func (e *Engine) standBy(now time.Duration, d event.Deferred) {
-	e.peers.StoodBy, e.peers.Other = "", false
+	e.master.StoodBy, e.master.Other = "", false
 	if d != e.standby.deferred {
 		e.standby.deferred = d
 		e.emit(d)
 	}
-	if e.discovery != nil && e.peers.State() == smp.SMStandby && !e.config.Hold {
+	if e.discovery != nil && e.master.State() == smp.SMStandby && !e.config.Hold {
 		e.readRest()
 		return
 	}
@@ -54,7 +54,7 @@ func (e *Engine) standBy(now time.Duration, d event.Deferred) {
 // stoodBy works out, from a subnet that was read whole, what would have to be written to it.
 func (e *Engine) stoodBy(now time.Duration) {
 	e.rest(now, onStandby)
-	if e.peers.State() != smp.SMStandby || e.config.Hold {
+	if e.master.State() != smp.SMStandby || e.config.Hold {
 		return
 	}
 	e.standby.ready = nil
@@ -99,7 +99,7 @@ func (e *Engine) Serves() bool { return e.standby.serves }
 func (e *Engine) announces() bool {
 	s := &e.standby
 	self := e.fabric.Self
-	return s.ready != nil && !s.announced && !e.peers.Other && self != nil && self.InfoRead && self.Info.LID == s.lid
+	return s.ready != nil && !s.announced && !e.master.Other && self != nil && self.InfoRead && self.Info.LID == s.lid
 }
 
 // announce has hosts find the new master. Where the policy sets a LID aside for it, that

@@ -104,16 +104,16 @@ func TestRareSteps(t *testing.T) {
 	lockOut := func(e *Engine) { e.lockOut(e.now, err) }
 	shared := Config{Keys: &keying.Config{Keys: mkey.Keys{Ring: mkey.NewRing([mkey.SecretSize]byte{1}), Book: new(mkey.Book)}, Shared: true}}
 	resign := func(e *Engine) { e.resign() }
-	abandon := func(e *Engine) { e.quiet.Abandon = true; e.abandonReading() }
+	abandon := func(e *Engine) { e.master.Wait.Abandon = true; e.abandonReading() }
 	lead := func(change func(*Engine)) func(*Engine) {
 		return func(e *Engine) { change(e); e.lead(e.now) }
 	}
-	deaf := lead(func(e *Engine) { e.right.Require(e.window); e.fabric = observed.NewFabric() })
+	deaf := lead(func(e *Engine) { e.master.Right.Require(e.window); e.fabric = observed.NewFabric() })
 	gives := func(e *Engine) { e.SetPolicy(e.policy); e.giveWay(e.now) }
-	waitOver := lead(func(e *Engine) { e.quiet.Stale, e.quiet.Began = true, true })
+	waitOver := lead(func(e *Engine) { e.master.Wait.Stale, e.master.Wait.Began = true, true })
 	swept := func(e *Engine) { e.discovery = sweep.Discover(e.window, e.Reads()) }
 	announce := lead(func(e *Engine) {
-		e.quiet.Stale, e.standby.ready, e.standby.lid = true, e.desired, e.fabric.Self.Info.LID
+		e.master.Wait.Stale, e.standby.ready, e.standby.lid = true, e.desired, e.fabric.Self.Info.LID
 		e.standby.held = bound.Of(e.ends, "", false)
 	})
 	for _, x := range []struct {

@@ -53,7 +53,7 @@ func (e *Engine) swept(now time.Duration) {
 		e.emit(event.Refused{Err: err, Policy: e.agenda.policy})
 		e.agenda.dropPolicy()
 	}
-	if !e.givesKeys() && !e.quiet.Stale {
+	if !e.givesKeys() && !e.master.Wait.Stale {
 		e.discovery = nil
 	}
 	e.startElection(now)
@@ -120,9 +120,9 @@ func (e *Engine) cutMoved() bool {
 	if !sweep.CanCut(e.fabric, cut) {
 		return false
 	}
-	rivals := e.peers.Rivals()
+	rivals := e.master.Rivals()
 	e.takeOver(sweep.Cut(e.fabric, cut))
-	e.peers.Keep(rivals)
+	e.master.Keep(rivals)
 	e.before = snapshot{} // this one has tables too
 	return true
 }
@@ -185,9 +185,9 @@ func (e *Engine) revisited(now time.Duration) {
 	e.faults = append(e.faults, d.Faults()...)
 	e.told = len(d.Faults())
 	e.tell(d.Faults())
-	rivals := e.peers.Rivals()
+	rivals := e.master.Rivals()
 	e.takeOver(d.Fabric())
-	e.peers.Keep(rivals)
+	e.master.Keep(rivals)
 	for _, p := range d.Fallen() {
 		e.linkMoved(p, "the switch behind a link does not answer, and the link is down")
 	}
@@ -200,10 +200,10 @@ func (e *Engine) revisited(now time.Duration) {
 	switch err := d.CheckLIDs(e.config.LMC); {
 	case err != nil:
 		e.refuse(now, e.wanted(), err)
-	case e.peers.Named():
-		e.peers.Ask() // a master does not wait for what they say
+	case e.master.Named():
+		e.master.Ask() // a master does not wait for what they say
 		e.lead(now)
-	case e.agenda.election != "" || len(e.peers.Rivals()) != len(rivals) || slices.ContainsFunc(e.ends, func(p *observed.Port) bool { return e.peers.IsRival(p) != e.peers.Asked(p) }):
+	case e.agenda.election != "" || len(e.master.Rivals()) != len(rivals) || slices.ContainsFunc(e.ends, func(p *observed.Port) bool { return e.master.IsRival(p) != e.master.Asked(p) }):
 		e.startElection(now)
 	default:
 		e.lead(now)

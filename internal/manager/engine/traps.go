@@ -96,8 +96,8 @@ func (e *Engine) followTrap(from *observed.Port, t event.Trapped) {
 // since the next pass will rely on that.
 func (e *Engine) wantLook(p *observed.Port, t event.Trapped) {
 	if t.Number == smp.TrapLocalChange {
-		e.peers.Recheck(p)
-		e.peers.LookFor(p)
+		e.master.Recheck(p)
+		e.master.LookFor(p)
 	}
 	if e.desired == nil && e.atRest() {
 		e.agenda.wantSweep(t.String())
@@ -110,8 +110,8 @@ func (e *Engine) wantLook(p *observed.Port, t event.Trapped) {
 // they leave has to ask again.
 const outboxMax = 256
 
-func (e *Engine) answer(p mad.SMP, dlid ib.LID) {
-	if len(e.outbox) < outboxMax {
+func (e *Engine) answer(p mad.SMP, dlid ib.LID, share int) {
+	if len(e.outbox) < outboxMax/share {
 		e.outbox = append(e.outbox, outgoing{p, dlid})
 	}
 }

@@ -39,7 +39,7 @@ func (e *Engine) startCheck() {
 	if e.isMaster() {
 		pollNotices(e.window, e.ends, e.heard)
 	}
-	e.peers.RecheckAll()
+	e.master.RecheckAll()
 	share := len(e.checks)
 	if rounds := int(e.config.DriftPeriod / e.config.SweepInterval); rounds > 1 {
 		share = (len(e.checks) + rounds - 1) / rounds
@@ -74,7 +74,7 @@ func (e *Engine) checked(now time.Duration) {
 		e.agenda.sweepFrom = from // a light sweep puts off no other, however short its interval
 		return
 	}
-	if !e.peers.Named() && e.agenda.election == "" { // one whose state has changed would have had the subnet swept
+	if !e.master.Named() && e.agenda.election == "" { // one whose state has changed would have had the subnet swept
 		e.emit(event.Asked{Alone: true})
 	}
 	e.step(onDone)
@@ -91,6 +91,6 @@ func (e *Engine) receiveRequest(now time.Duration, p *mad.SMP, slid ib.LID) {
 	case p.Method == mad.MethodTrap && p.AttributeID == smp.AttrNotice:
 		e.receiveTrap(now, p, slid)
 	case p.AttributeID == smp.AttrSMInfo && (p.Method == mad.MethodGet || p.Method == mad.MethodSet):
-		e.peers.Receive(now, p, slid)
+		e.master.Receive(now, p, slid)
 	}
 }
