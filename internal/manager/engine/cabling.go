@@ -46,7 +46,7 @@ func (e *Engine) learns() bool { return e.config.LearnCables && e.cabling.list =
 // learnCables learns a list from the sweep that has ended, or the best of several. again
 // says that the subnet is to be swept once more: for another try, or with the list.
 func (e *Engine) learnCables() (again bool, err error) {
-	d := e.discovery
+	d := e.sweep.discovery
 	doubt := func(p *observed.Port) string {
 		if reason, fenced := e.known.Fences[p.Place()]; fenced && strings.HasPrefix(reason, fence.CableReason) {
 			return "it was fenced before: " + reason

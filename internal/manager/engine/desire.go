@@ -11,6 +11,12 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
+// routes are those of the tables that are wanted.
+type routes struct {
+	routes *desired.Routes
+	noted  []string // their notes, as last told
+}
+
 // guardOf is how ports with an M_Key are protected under a policy.
 func (e *Engine) guardOf(p *policy.Policy) ports.Guard {
 	return ports.GuardOf(p, e.config.ProtectBits())
@@ -20,11 +26,11 @@ func (e *Engine) guardOf(p *policy.Policy) ports.Guard {
 func (e *Engine) input(s *snapshot) desired.Input {
 	in := e.config.Desired(s.fabric)
 	in.EndPorts, in.Known, in.Unseen, in.Cables = s.ends, e.known, s.unseen, e.cabling.list
-	in.Bounds = []*bound.Bound{e.inherited, e.shared, e.back}
+	in.Bounds = []*bound.Bound{e.bounds.inherited, e.bounds.shared, e.bounds.back}
 	in.Registered = e.standby.registered
-	in.Reregister, in.Asked = e.reregisters() && !in.Registered, e.hosts.Has
-	in.Newcomer = !e.known.Managed && !e.succeeds
-	in.Groups, in.Routes = e.multicast.groups, e.routes
+	in.Reregister, in.Asked = e.reregisters() && !in.Registered, e.hosts.asked.Has
+	in.Newcomer = !e.known.Managed && !e.hosts.succeeds
+	in.Groups, in.Routes = e.multicast.groups, e.routing.routes
 	return in
 }
 
@@ -52,9 +58,9 @@ func (e *Engine) desireIn(s *snapshot, of desired.Resolved, began func(step stri
 	if err != nil {
 		return nil, err
 	}
-	e.routes = r.Routes
-	if notes := r.Routes.Notes(); !slices.Equal(notes, e.noted) {
-		if e.noted = notes; len(notes) > 0 {
+	e.routing.routes = r.Routes
+	if notes := r.Routes.Notes(); !slices.Equal(notes, e.routing.noted) {
+		if e.routing.noted = notes; len(notes) > 0 {
 			e.emit(event.Routed{Notes: notes})
 		}
 	}
@@ -82,10 +88,10 @@ func (e *Engine) Predict(p *policy.Policy) (*desired.Result, error) {
 
 // reportForgotten reports once which elements devices accept and do not keep.
 func (e *Engine) reportForgotten() {
-	if len(e.run.Forgets()) > 0 {
-		e.baseline = nil // it is part of what is known of a port
+	if len(e.writing.run.Forgets()) > 0 {
+		e.proof.baseline = nil // it is part of what is known of a port
 	}
-	for _, t := range facts.Tally(e.run.Forgets()) {
+	for _, t := range facts.Tally(e.writing.run.Forgets()) {
 		e.emit(event.Forgotten{Elements: t.Elements, Ports: t.Ports, Example: t.Example.String()})
 	}
 }
@@ -96,4 +102,4 @@ func (e *Engine) readsAliases() bool {
 }
 
 // lacksAliases reports whether the next policy concerns GUID tables that were not read.
-func (e *Engine) lacksAliases() bool { return e.readsAliases() && !e.aliasesRead }
+func (e *Engine) lacksAliases() bool { return e.readsAliases() && !e.sweep.aliases }

@@ -16,20 +16,23 @@ import (
 )
 
 // host is the engine as its peers see it.
-type host struct{ *Engine }
+type host struct {
+	*Engine
+	facts mastership.Facts // as they were told last
+}
 
-func (h host) Facts() *mastership.Facts {
+func (h *host) Facts() *mastership.Facts {
 	h.facts = mastership.Facts{Fabric: h.fabric, Ends: h.ends, Cables: h.cabling.list, Fences: h.known.Fences}
 	return &h.facts
 }
-func (h host) Emit(ev event.Event)                               { h.emit(ev) }
-func (h host) Answer(p mad.SMP, dlid ib.LID, share int)          { h.answer(p, dlid, share) }
-func (h host) Withholds(m mastership.Message) bool               { return h.delaysHandover(m) }
-func (h host) Shared(shared bool)                                { h.master.Nap.ToldOfMasters(!shared); h.share(shared) }
-func (h host) Ask(r transact.Request, then func(transact.Reply)) { h.window.Do(r, then) }
+func (h *host) Emit(ev event.Event)                               { h.emit(ev) }
+func (h *host) Answer(p mad.SMP, dlid ib.LID, share int)          { h.answer(p, dlid, share) }
+func (h *host) Withholds(m mastership.Message) bool               { return h.delaysHandover(m) }
+func (h *host) Shared(shared bool)                                { h.master.Nap.ToldOfMasters(!shared); h.share(shared) }
+func (h *host) Ask(r transact.Request, then func(transact.Reply)) { h.window.Do(r, then) }
 
 // Want notes what managers that came or went ask for.
-func (h host) Want(w mastership.Want, why string) {
+func (h *host) Want(w mastership.Want, why string) {
 	switch w {
 	case mastership.WantSweep:
 		h.agenda.wantSweep(why)
@@ -43,13 +46,13 @@ func (h host) Want(w mastership.Want, why string) {
 }
 
 // Rules are what tables are made of, of which partners tell each other.
-func (h host) Rules() mastership.Rules {
+func (h *host) Rules() mastership.Rules {
 	c := &h.config
 	return mastership.Rules{Policy: h.wanted(), Numbers: h.known.PKeys, Besides: mastership.Besides{Profile: c.Profile.String(), Routing: string(c.Routing), LMC: uint8(c.LMC), GIDPrefix: c.GIDPrefix}}
 }
 
 // probeSilent looks whether devices answer that did not.
-func (h host) probeSilent() {
+func (h *host) probeSilent() {
 	if h.watches() {
 		h.probe()
 		for _, p := range h.silent {
@@ -59,14 +62,15 @@ func (h host) probeSilent() {
 }
 
 // Follow acts on a change of the state in the election.
-func (h host) Follow(f mastership.Effects) {
+func (h *host) Follow(f mastership.Effects) {
 	h.master.Became(h.now, f)
 	if f.From == smp.SMStandby && (f.To == smp.SMDiscovering || f.To == smp.SMMaster) {
 		h.succeed(f)
 		h.emit(event.TakingOver{From: f.Former, Reason: f.Why})
 	}
 	if f.From == smp.SMMaster && f.To != smp.SMMaster {
-		h.standby, h.leading, h.agenda.retryAt = standby{}, leading{}, h.now+watch.StandbyReads
+		h.standby, h.ownLID, h.agenda.retryAt = standby{}, ownLID{}, h.now+watch.StandbyReads
+		h.hosts.succeeds, h.hosts.unasked = false, false
 		h.emit(event.Deferred{Reason: f.Why})
 		h.resign()
 	}
@@ -81,7 +85,7 @@ func (e *Engine) openMastership(c Config) {
 			MasterTimeout: c.MasterTimeout,
 		},
 		Vouches: c.Vouches,
-	}, host{e}, c.Lease, e.window, e.side)
+	}, &host{Engine: e}, c.Lease, e.window, e.beside.window)
 }
 
 // startElection reads SMInfo of every other port with IsSM set.
@@ -152,12 +156,12 @@ func (e *Engine) resign() {
 		e.step(onDeposed)
 	case statePausing:
 		e.step(onDeposed)
-		e.discovery = nil
+		e.sweep.discovery = nil
 	case stateSweeping:
-		e.discovery.WriteNothing()
+		e.sweep.discovery.WriteNothing()
 	case stateApplying, stateKeying, stateReleasing, stateAnnouncing:
-		if e.run != nil { // none while a LID moves
-			e.run.Stop()
+		if e.writing.run != nil { // none while a LID moves
+			e.writing.run.Stop()
 		}
 	}
 }
@@ -183,8 +187,8 @@ func (e *Engine) owner(p *mad.SMP) *transact.Window {
 	if w := e.master.Window(p); w != nil {
 		return w
 	}
-	if e.side.Owns(p) {
-		return e.side
+	if e.beside.window.Owns(p) {
+		return e.beside.window
 	}
 	return e.window
 }

@@ -8,93 +8,61 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
-	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/manager/vetting"
-	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
-// Engine is one subnet manager.
+// Engine is one subnet manager. What a phase needs is in a value of its own, which ends with it; the
+// rest is what the manager knows of the subnet, and what it has to do.
 type Engine struct {
-	config Config
-	policy *policy.Policy
-	window *transact.Window
-	state  state
-	broken bool // a step was refused: recover
+	config  Config
+	observe func(event.Event)
+	now     time.Duration // as the engine was last told
+	machine
 
-	snapshot  // the subnet as it was last read
-	discovery *sweep.Discovery
-	counts    observed.Counts
-	desired   *desired.Result // of policy
-	baseline  *baseline       // nil: the next pass looks at the whole
-	epoch     uint64          // goes up when more than P_Key tables reads otherwise than before
-	grounds   grounds
-	strangers bool // something behind a link makes no sense
-	run       *apply.Run
-	stage     string
-	master    *mastership.Mastership
-	facts     mastership.Facts // as it was told last
+	// What it is to do, and by what.
+	policy *policy.Policy
+	agenda agenda
+	window *transact.Window // of passes
+	outbox []outgoing
+
+	// The phases.
+	sweep     sweeping
+	writing   writing
+	narrowing *narrowing
+	round     round
+	standby   standby
 	handover  handover
-	inheritance
-	known   desired.Assigned
-	carried Carried
-	// aliasesRead tells that the last sweep of the whole subnet, or the one
-	// under way, reads GUIDInfo.
-	aliasesRead bool
-	// lanesRead tells that it read the tables of virtual lanes.
-	lanesRead bool
-	claims    []lid.Claim
-	claimed   uint64 // version of claims
-	routes    *desired.Routes
-	noted     []string // routes.Notes, as last told
-	multicast grouping
-	cabling   cabling
+	carried   Carried
+
+	// What it knows.
+	snapshot                 // the subnet as it was last read
+	desired  *desired.Result // of policy
+	known    desired.Assigned
 	// settled tells that a policy stands on the subnet: from then on sweeps
 	// may clear PortStateChange, and a refused policy leaves the old one.
-	settled    bool
-	renewed    bool // Config.Reregister is done with
-	hosts      watch.Asked
-	failures   int
-	faults     []sweep.Fault // of the subnet as it was last read
-	compiled   int
-	unfinished map[unfinished]bool
+	settled   bool
+	proof     proof
+	routing   routes
+	multicast grouping
+	cabling   cabling
+	keys      keying.Keying
+	names     vetting.Names
+	beside    beside
 
-	outbox    []outgoing
-	observe   func(event.Event)
-	nextCheck time.Duration
-	checks    []observed.Block
-	cursor    int
-	checkFrom int // where the cursor stood when the light sweep began
-
-	standby standby
-	keys    keying.Keying
-	traps   traps.Heard   // that were not repressed
-	now     time.Duration // as the engine was last told
-	// side has the requests that no pass waits for: looks, probes, guards.
-	side *transact.Window
-	attention
-	agenda    agenda
-	narrowing *narrowing // while it lasts
-	rerouting bool       // forwarding tables around links that went down are being written
-	leading
-	names  vetting.Names
-	sweeps event.Sweeps
-}
-
-// unfinished is an attribute that the last pass could not write: that it is not
-// as it should be is nobody else's doing.
-type unfinished struct {
-	port      *observed.Port
-	attribute mad.AttributeID
+	// Who is master, and what follows from that.
+	master *mastership.Mastership
+	bounds bounds
+	ownLID ownLID
+	hosts  hosts
 }
 
 type outgoing struct {
@@ -171,8 +139,8 @@ func (e *Engine) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
 		return 0, false
 	}
 	if from == nil {
-		some := e.side.Next(now, p)
-		return e.side.LIDOf(p), some
+		some := e.beside.window.Next(now, p)
+		return e.beside.window.LIDOf(p), some
 	}
 	e.master.Act()
 	return from.LIDOf(p), true
@@ -212,14 +180,14 @@ func (e *Engine) Expire(now time.Duration) {
 		return
 	}
 	e.window.Expire(now)
-	e.side.Expire(now)
+	e.beside.window.Expire(now)
 	if e.state == stateNarrowing && e.narrowing.expire(now) {
 		e.narrowed()
 	}
 	e.watchGuards(now)
 	e.askMutes(now)
 	e.tickPeers(now)
-	if e.state == stateWatching && now >= e.nextCheck {
+	if e.state == stateWatching && now >= e.round.next {
 		e.startCheck()
 	}
 	if e.state == statePausing && now >= e.pauseEnds() {
@@ -253,7 +221,7 @@ func (e *Engine) goOn(now time.Duration) {
 func (e *Engine) advance(now time.Duration) bool {
 	switch e.state {
 	case stateSweeping:
-		if e.discovery.Advance() {
+		if e.sweep.discovery.Advance() {
 			e.swept(now)
 		}
 	case stateElecting:
@@ -270,7 +238,7 @@ func (e *Engine) advance(now time.Duration) bool {
 	case stateRefreshing:
 		e.refreshed(now)
 	case stateReading:
-		if e.discovery.Advance() {
+		if e.sweep.discovery.Advance() {
 			e.rested(now)
 		}
 	case stateReleasing:
@@ -281,7 +249,7 @@ func (e *Engine) advance(now time.Duration) bool {
 		if e.isMaster() && !e.MayWrite() {
 			return false // another manager may have written what would be proved
 		}
-		if e.run.Advance() {
+		if e.writing.run.Advance() {
 			if e.config.Hold {
 				return e.carriedOut(now)
 			}
@@ -299,18 +267,18 @@ func (e *Engine) advance(now time.Duration) bool {
 
 func (e *Engine) startSweep() {
 	e.cancelLooks()
-	e.sweeps.Full++
+	e.sweep.counts.Full++
 	e.step(onSubnetUnread)
-	e.nextCheck = 0
-	e.revisiting = false
+	e.round.next = 0
+	e.sweep.links = false
 	e.agenda.sweeping()
 	e.begin(event.PhaseDiscover)
 	e.master.Wait.Stale = e.mustWait()
-	e.aliasesRead = e.readsAliases()
+	e.sweep.aliases = e.readsAliases()
 	e.keys.Begin()
 	o := e.Reads()
-	e.lanesRead = o.QoS
-	e.discovery = sweep.Discover(e.window, o)
+	e.sweep.lanes = o.QoS
+	e.sweep.discovery = sweep.Discover(e.window, o)
 }
 
 // Reads is what a sweep of the whole subnet asks for.
@@ -318,8 +286,8 @@ func (e *Engine) Reads() sweep.Options {
 	return sweep.Options{
 		Keys: e.keys.Config.Shown(), MKey: e.config.MKey, InParts: e.givesKeys() || e.master.Wait.Stale, ClearChange: e.settled && e.MayWrite(), Forwarding: !e.config.KeepRoutes,
 		Multicast: !e.config.LeaveMulticast && !e.config.Hold,
-		QoS:       e.config.ReadLanes || e.config.Routing.UsesLanes() || e.routes.UsesLanes() || e.wanted().UsesLanes(),
-		Aliases:   e.aliasesRead,
+		QoS:       e.config.ReadLanes || e.config.Routing.UsesLanes() || e.routing.routes.UsesLanes() || e.wanted().UsesLanes(),
+		Aliases:   e.sweep.aliases,
 		Cables:    e.cabling.list, Verify: e.learns(), Last: e.cabling.learning.Last,
 		Placed: e.master.Placed,
 	}
@@ -342,12 +310,12 @@ func (e *Engine) startPass(now time.Duration) {
 		return
 	}
 	e.bind()
-	e.others = false
+	e.bounds.others = false
 	e.cancelLooks()
 	e.begin(event.PhasePlan)
 	p := e.wanted()
 	cut := e.agenda.narrowed == p
-	e.repairing, e.before = false, snapshot{}
+	e.sweep.before = snapshot{}
 	e.agenda.planning()
 	e.noteChanges()
 	var want *desired.Result
@@ -374,9 +342,8 @@ func (e *Engine) startPass(now time.Duration) {
 			e.refuse(now, p, err)
 			return
 		}
-		e.baseline = nil
+		e.proof.baseline = nil
 	}
-	e.compiled = want.Compiled
 	for _, w := range want.Warnings {
 		e.emit(event.Warned{Text: w})
 	}
@@ -388,86 +355,66 @@ func (e *Engine) startPass(now time.Duration) {
 	e.multicast.fresh = false
 	e.tellUngrouped(nil)
 	if updated {
-		clear(e.baseline.amiss) // all of it is in the plan, or was found right
-		e.write(plan.DiffAt(e.fabric, want.Tables, at))
+		clear(e.proof.baseline.amiss) // all of it is in the plan, or was found right
+		e.write(writePass, plan.DiffAt(e.fabric, want.Tables, at), want.Compiled)
 	} else {
-		e.write(plan.Diff(e.fabric, want.Tables))
-	}
-}
-
-func (e *Engine) write(p *plan.Plan) {
-	e.cancelLooks()
-	e.step(onPlanned)
-	e.stage, e.agenda.compare = "", false
-	e.keys.Leaving(p, e.desired.Tables)
-	for _, stopped := range event.AllStopped(p) {
-		e.emit(stopped)
-	}
-	e.run = apply.Start(e.window, p, e.config.Limits.Window)
-	e.run.Withhold(e.desired.Withheld)
-	if e.baseline != nil {
-		e.baseline.writes(p)
+		e.write(writePass, plan.Diff(e.fabric, want.Tables), want.Compiled)
 	}
 }
 
 // applied judges what the devices showed.
 func (e *Engine) applied(now time.Duration) {
-	alone := e.multicast.alone
-	e.multicast.alone = false
 	if !e.isMaster() { // not any more
-		e.rerouting = false
-		e.run = nil
+		e.writing = writing{}
 		e.rest(now, onDeposed)
 		return
 	}
-	if alone {
+	switch e.writing.kind {
+	case writeGroups:
 		e.regrouped()
 		return
-	}
-	if e.rerouting {
-		e.rerouting = false
-		e.rerouted(now)
+	case writeDetour:
+		e.rerouted()
 		return
 	}
 	e.begin(event.PhaseProve)
 	e.settled, e.known.Managed = true, true
 	e.standby = standby{registered: e.standby.registered}
-	partly := e.repairing
+	partly := e.writing.kind == writeRepair
 	if !partly {
-		e.failures = e.keys.Unset
-		e.unfinished = make(map[unfinished]bool)
+		e.proof.failures = e.keys.Unset
+		e.proof.unfinished = make(map[unfinished]bool)
 	}
-	e.repairing = false
-	e.failures += len(e.run.Failures())
-	for _, f := range e.run.Failures() {
+	e.proof.failures += len(e.writing.run.Failures())
+	for _, f := range e.writing.run.Failures() {
 		e.emit(event.Failed{Failure: f})
 		if errors.Is(f.Err, apply.ErrRecabled) {
 			e.linkMovedAt(f.Port, f.Error(), now+e.config.DriftPeriod) // its switch tells sooner
 		}
-		e.unfinished[unfinished{f.Port, f.Attribute}] = true
+		e.proof.unfinished[unfinished{f.Port, f.Attribute}] = true
 	}
 	e.reportForgotten()
-	e.noteMutes(e.run.Failures(), !partly)
+	e.noteMutes(e.writing.run.Failures(), !partly)
 	e.keys.ComeUp()
 	same := e.noteChanges()
-	if e.baseline == nil {
+	if e.proof.baseline == nil {
 		e.known.Learn(e.fabric)
 		// It answered, and made no sense. Who is undeclared is asked again sooner.
-		e.strangers = e.fabric.HasStranger(func(p *observed.Port) bool { return !p.Silent && !fence.Undeclared(p) })
+		e.proof.strangers = e.fabric.HasStranger(func(p *observed.Port) bool { return !p.Silent && !fence.Undeclared(p) })
 	}
 	e.reregistered()
 	e.lookAtLIDs()
 	result, prover := e.conclude()
 	e.emit(event.Completed{Result: result})
-	e.run = nil
-	if e.baseline == nil || !e.baseline.listed {
+	e.writing = writing{}
+	if e.proof.baseline == nil || !e.proof.baseline.listed {
 		e.listChecks()
 	}
 	e.rest(now, onDone)
 	e.setBaseline(same, result.Inactive, prover)
 	e.reconsider()
 	e.rereadAliases()
-	if e.strangers && e.agenda.retryAt == 0 {
+	if e.proof.strangers && e.agenda.retryAt == 0 {
 		e.agenda.retryAt = now + e.config.DriftPeriod
 	}
 }
@@ -478,9 +425,9 @@ func (e *Engine) rest(now time.Duration, why trigger) {
 		why = onDeposed // mastership went while the pass was under way
 	}
 	e.step(why)
-	e.discovery = nil
-	if e.nextCheck == 0 || e.state != stateWatching {
-		e.nextCheck = now + e.config.SweepInterval
+	e.sweep.discovery = nil
+	if e.round.next == 0 || e.state != stateWatching {
+		e.round.next = now + e.config.SweepInterval
 	}
 	e.agenda.sweepFrom = now + minSweepGap
 	e.begin(event.PhaseWatch)

@@ -49,7 +49,7 @@ func (e *Engine) tellFences(changes []fence.Change) {
 
 // membersChanged starts a new computation of the policy for the current members.
 func (e *Engine) membersChanged() {
-	e.baseline = nil
+	e.proof.baseline = nil
 	if e.resolver == nil {
 		return // the sweep that is under way ends with it
 	}

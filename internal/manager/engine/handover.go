@@ -43,22 +43,21 @@ func (e *Engine) mustReleaseKeys() bool {
 func (e *Engine) release() {
 	e.cancelLooks()
 	e.step(onHandover)
-	e.stage = ""
-	e.run = apply.Start(e.window, e.keys.Release(e.fabric, e.ends), e.config.Limits.Window)
+	e.writing = writing{run: apply.Start(e.window, e.keys.Release(e.fabric, e.ends), e.config.Limits.Window)}
 }
 
 // releasing continues release; it reports whether there is something to do.
 func (e *Engine) releasing(now time.Duration) bool {
-	if !e.run.Advance() {
+	if !e.writing.run.Advance() {
 		e.enterStage()
 		return true
 	}
 	h := &e.handover
-	e.emit(event.Released{To: h.offer.GUID, Ports: e.run.Writes(), Failures: len(e.run.Failures())})
-	for _, f := range e.run.Failures() {
+	e.emit(event.Released{To: h.offer.GUID, Ports: e.writing.run.Writes(), Failures: len(e.writing.run.Failures())})
+	for _, f := range e.writing.run.Failures() {
 		e.emit(event.Failed{Failure: f})
 	}
-	e.run, e.baseline = nil, nil
+	e.writing, e.proof.baseline = writing{}, nil
 	h.open, h.released = false, true
 	e.rest(now, onDone)
 	if e.isMaster() && e.master.Offers() {

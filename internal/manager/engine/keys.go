@@ -43,7 +43,7 @@ func (e *Engine) KeysKept(version uint64) { e.keys.Keep(version) }
 func (e *Engine) KeysNotKept(err error) {
 	if e.state == stateKeying && e.awaitsKeeping() {
 		e.emit(event.Warned{Text: fmt.Sprintf("M_Keys stay as they are: what is needed to find them again could not be kept: %v", err)})
-		e.run.Stop()
+		e.writing.run.Stop()
 		e.keys.Abandon()
 	}
 }
@@ -51,7 +51,7 @@ func (e *Engine) KeysNotKept(err error) {
 // awaitsKeeping reports whether keys wait to be written until their generations are
 // stored.
 func (e *Engine) awaitsKeeping() bool {
-	return e.run.Pending() && e.keys.Config.Keep && e.keys.Kept != e.Keys().Version()
+	return e.writing.run.Pending() && e.keys.Config.Keep && e.keys.Kept != e.Keys().Version()
 }
 
 // RenewKeys requests new keys for the end ports of these GUIDs, or for all when there are
@@ -105,8 +105,7 @@ func (e *Engine) secure(now time.Duration) {
 		e.emit(event.Warned{Text: err.Error()})
 	}
 	e.step(onKeysDue)
-	e.stage = ""
-	e.run = apply.Start(e.window, p, e.config.Limits.Window)
+	e.writing = writing{run: apply.Start(e.window, p, e.config.Limits.Window)}
 }
 
 // keepOn continues to write keys; false while their generations are not stored yet.
@@ -114,7 +113,7 @@ func (e *Engine) keepOn(now time.Duration) bool {
 	if e.awaitsKeeping() {
 		return false
 	}
-	if e.run.Advance() {
+	if e.writing.run.Advance() {
 		e.secured(now)
 	} else {
 		e.enterStage()
@@ -122,17 +121,9 @@ func (e *Engine) keepOn(now time.Duration) bool {
 	return true
 }
 
-// enterStage reports the stage that the current run has reached.
-func (e *Engine) enterStage() {
-	if s := e.run.Stage(); s != e.stage && !e.multicast.alone {
-		e.stage = s
-		e.begin(s)
-	}
-}
-
 // secured handles the result of writing the keys.
 func (e *Engine) secured(now time.Duration) {
-	failures, writes := e.run.Failures(), e.run.Writes()
+	failures, writes := e.writing.run.Failures(), e.writing.run.Writes()
 	for _, f := range failures {
 		e.emit(event.Failed{Failure: f})
 	}
@@ -141,13 +132,13 @@ func (e *Engine) secured(now time.Duration) {
 	if writes > 0 {
 		e.emit(keying.Given{Ports: writes, Failures: len(failures)})
 	}
-	e.run = nil
+	e.writing = writing{}
 	switch {
 	case !e.isMaster():
 		e.rest(now, onDeposed)
 	case len(locked) > 0 && !e.settled:
 		e.lockOut(now, &keying.LockedError{Ports: locked})
-	case e.discovery == nil:
+	case e.sweep.discovery == nil:
 		e.step(onDone)
 		e.agenda.restate = e.agenda.restate || e.keys.Unset < unset // the last result counts them as failures
 		e.begin(event.PhaseWatch)
@@ -168,9 +159,9 @@ func (e *Engine) readRest() {
 
 // rested takes over the tables.
 func (e *Engine) rested(now time.Duration) {
-	d := e.discovery
-	e.discovery = nil
-	more := d.Faults()[e.told:]
+	d := e.sweep.discovery
+	e.sweep.discovery = nil
+	more := d.Faults()[e.sweep.told:]
 	e.tell(more)
 	e.faults = append(e.faults, more...)
 	if !e.isMaster() {
@@ -190,7 +181,7 @@ func (e *Engine) rested(now time.Duration) {
 func (e *Engine) askBehind(p *observed.Port, path mad.Path, once bool, then func(transact.Reply)) int {
 	keys := e.keys.Behind(p, e.config.MKey)
 	for _, key := range keys {
-		e.side.Do(transact.Request{
+		e.beside.window.Do(transact.Request{
 			Path: path, Respond: observed.RespTimeAssumed.Duration(), MKey: key,
 			Method: mad.MethodGet, Attribute: smp.AttrNodeInfo, Probe: once,
 		}, then)

@@ -16,7 +16,7 @@ func (e *Engine) SetLease(g mastership.Grant) {
 	if !e.master.SetLease(g, e.config.Limits.Lifetime) {
 		return
 	}
-	if e.others = true; !e.master.Wait.Stale || e.atRest() { // tables were read for good
+	if e.bounds.others = true; !e.master.Wait.Stale || e.atRest() { // tables were read for good
 		e.dropWork(onOthersWrote)
 	}
 }

@@ -11,28 +11,24 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
+	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
-// attention is what is looked at between passes, beside them. It is kept by location, since a
+// beside is what is done beside passes: looks, probes and guards. It is kept by location, since a
 // sweep makes new ports.
-type attention struct {
-	senders watch.Senders
-	owners  watch.Owners
-	looking map[observed.Place]bool // looks under way
-	// revisiting tells that the sweep under way follows these only.
-	revisiting bool
-	told       int                    // of the faults of the sweep under way
-	before     snapshot               // what was known before the sweep under way found who there is
-	probing    map[observed.Place]int // questions that are open
-	mutes      watch.Mutes
-	silent     []*observed.Port // of the snapshot: behind them nobody answered
-	// repairing tells that what is being written is not all that there may be.
-	repairing bool
+type beside struct {
+	window    *transact.Window
+	senders   watch.Senders
+	owners    watch.Owners
+	looking   map[observed.Place]bool // looks under way
+	probing   map[observed.Place]int  // questions that are open
+	mutes     watch.Mutes
 	guards    watch.Guards
 	offenders watch.Offenders
+	traps     traps.Heard // that were not repressed
 }
 
 const (
@@ -44,27 +40,24 @@ const (
 func (e *Engine) openSide(c Config) {
 	limits := c.Limits
 	limits.Window = min(limits.Window, sideWindow)
-	e.side = transact.NewWindow(limits)
+	e.beside.window = transact.NewWindow(limits)
 	seed := c.Seed
 	for i := range seed {
 		seed[i] = ^seed[i]
 	}
-	e.side.Seed(seed)
-	e.attention = attention{
-		looking: make(map[observed.Place]bool),
-		probing: make(map[observed.Place]int),
-	}
+	e.beside.window.Seed(seed)
+	e.beside.looking, e.beside.probing = make(map[observed.Place]bool), make(map[observed.Place]int)
 }
 
 // cancelLooks ends the requests that run in parallel to passes, so that no answer older than a
 // write is taken for the present value. Looks become due again.
 func (e *Engine) cancelLooks() {
-	e.side.Forget()
-	for at, cleared := range e.looking {
+	e.beside.window.Forget()
+	for at, cleared := range e.beside.looking {
 		e.agenda.wantLook(at, cleared)
 	}
-	clear(e.looking)
-	clear(e.probing)
+	clear(e.beside.looking)
+	clear(e.beside.probing)
 }
 
 // startLooks starts the looks that are due. A running look ends first.
@@ -72,18 +65,18 @@ func (e *Engine) startLooks() {
 	if len(e.agenda.looks) == 0 || !e.watches() || e.agenda.sweep != "" {
 		return
 	}
-	e.agenda.takeLooks(e.looking, func(at observed.Place, cleared bool) {
+	e.agenda.takeLooks(e.beside.looking, func(at observed.Place, cleared bool) {
 		p := e.fabric.At(at)
 		if p == nil || !p.Reached {
 			return
 		}
-		e.looking[at] = cleared
+		e.beside.looking[at] = cleared
 		if p.Node.Switch != nil {
 			e.lookAtSwitch(p, at)
 			return
 		}
 		e.recheckNode(p)
-		e.look(p, func() { delete(e.looking, at) })
+		e.look(p, func() { delete(e.beside.looking, at) })
 	})
 }
 
@@ -91,7 +84,7 @@ func (e *Engine) startLooks() {
 // should use. It waits only a short time: a switch that does not answer delays nothing.
 func (e *Engine) looksAtSwitch(now time.Duration) bool {
 	pending := false
-	for _, list := range []map[observed.Place]bool{e.looking, e.agenda.looks} {
+	for _, list := range []map[observed.Place]bool{e.beside.looking, e.agenda.looks} {
 		for at := range list {
 			if p := e.fabric.At(at); p != nil && p.Node.Switch != nil {
 				pending = true
@@ -104,13 +97,13 @@ func (e *Engine) looksAtSwitch(now time.Duration) bool {
 // lookAtSwitch reads SwitchInfo for PortStateChange and reads the ports of the switch if
 // it is set. It clears the bit first, so that a later change shows.
 func (e *Engine) lookAtSwitch(p *observed.Port, at observed.Place) {
-	done := func() { delete(e.looking, at) }
-	e.get(e.side, p, smp.AttrSwitchInfo, 0, func() {
-		if !p.Node.Switch.Info.PortStateChange && !e.looking[at] {
+	done := func() { delete(e.beside.looking, at) }
+	e.get(e.beside.window, p, smp.AttrSwitchInfo, 0, func() {
+		if !p.Node.Switch.Info.PortStateChange && !e.beside.looking[at] {
 			e.look(p, done) // the settings of port 0 may have changed all the same
 			return
 		}
-		e.looking[at] = true
+		e.beside.looking[at] = true
 		e.clearChange(p, func() {
 			left := len(p.Node.Ports)
 			for i := range p.Node.Ports {
@@ -139,7 +132,7 @@ func (e *Engine) clearChange(p *observed.Port, then func()) {
 		then()
 		return
 	}
-	e.side.Do(r, func(reply transact.Reply) {
+	e.beside.window.Do(r, func(reply transact.Reply) {
 		if reply.Err == nil {
 			_ = p.Absorb(smp.AttrSwitchInfo, 0, reply.SMP.Data[:]) // what makes no sense changes nothing
 		}
@@ -150,16 +143,16 @@ func (e *Engine) clearChange(p *observed.Port, then func()) {
 // look reads PortInfo of a port again and evaluates the changes. done is called in any
 // case.
 func (e *Engine) look(p *observed.Port, done func()) {
-	apply.AskKey(e.side, p.Agent(), func() {
+	apply.AskKey(e.beside.window, p.Agent(), func() {
 		before := seen{p.Info, p.InfoRead}
-		e.get(e.side, p, smp.AttrPortInfo, p.PortInfoBlock(), func() {
+		e.get(e.beside.window, p, smp.AttrPortInfo, p.PortInfoBlock(), func() {
 			e.judge(p, before)
 			done()
 		}, done)
 	}, done)
 }
 
-// get reads a block of an attribute through one of the windows, e.side in parallel to passes. A
+// get reads a block of an attribute through one of the windows, e.beside.window in parallel to passes. A
 // changed value is compared with the desired one, and a node that does not answer is discovered again.
 //
 // Which of two keys the device has is asked first where that is in doubt: a question with the wrong one
@@ -172,7 +165,7 @@ func (e *Engine) get(w *transact.Window, p *observed.Port, a mad.AttributeID, bl
 			e.get(w, p, a, block, then, failed)
 		}, func() {
 			p.MarkUnread(a, block)
-			e.mutes.Add(e.now, agent.Place(), watch.Write)
+			e.beside.mutes.Add(e.now, agent.Place(), watch.Write)
 			if failed != nil {
 				failed()
 			}
@@ -259,7 +252,7 @@ func (e *Engine) judge(p *observed.Port, before seen) {
 	case before.read && now.PortState != before.PortState || p.IsUp() != (before.PortState != smp.PortDown && before.PortPhysicalState == smp.PhysLinkUp):
 		e.linkMoved(p, fmt.Sprintf("%s went from %s to %s", p, before.PortState, now.PortState))
 	case !before.read: // routes were worked out without it
-		e.routes = nil
+		e.routing.routes = nil
 		e.agenda.replan = true
 	case now.CapabilityMask&^smp.CapIsSM != before.CapabilityMask&^smp.CapIsSM:
 		e.emit(event.Changed{What: p.String() + " has another CapabilityMask"})
@@ -276,15 +269,14 @@ func (e *Engine) putRight() bool {
 	}
 	ports := e.agenda.takeRepairs()
 	p := plan.DiffAt(e.fabric, e.desired.Tables, ports)
-	if len(e.unfinished) > 0 {
+	if len(e.proof.unfinished) > 0 {
 		p = plan.NarrowingAt(e.fabric, e.desired.Tables, ports)
 	}
 	if p.Len() == 0 {
 		return false
 	}
 	e.reportDrift(p)
-	e.compiled, e.repairing = 0, true
-	e.write(p)
+	e.write(writeRepair, p, 0)
 	return true
 }
 
@@ -292,7 +284,7 @@ func (e *Engine) putRight() bool {
 func (e *Engine) reportDrift(p *plan.Plan) {
 	for _, s := range p.Stages {
 		for _, op := range s.Ops {
-			if op.Kind != plan.Counters && !e.unfinished[unfinished{op.Port, op.Attribute}] {
+			if op.Kind != plan.Counters && !e.proof.unfinished[unfinished{op.Port, op.Attribute}] {
 				e.emit(event.Drifted{Op: op})
 				e.foreign(op)
 			}
@@ -311,11 +303,11 @@ func (e *Engine) probe() {
 // is there that fits.
 func (e *Engine) probeBehind(p *observed.Port, once bool, answers func(p *observed.Port, reason string)) {
 	at := p.Place()
-	if e.probing[at] > 0 {
+	if e.beside.probing[at] > 0 {
 		return
 	}
-	e.probing[at] = e.askBehind(p, append(slices.Clone(p.Path), p.Num), once, func(r transact.Reply) {
-		e.probing[at]--
+	e.beside.probing[at] = e.askBehind(p, append(slices.Clone(p.Path), p.Num), once, func(r transact.Reply) {
+		e.beside.probing[at]--
 		if r.Err == nil && e.fits(p, r.SMP.Data[:]) {
 			answers(p, "the device behind "+p.String()+" answers now")
 		}
@@ -326,13 +318,13 @@ func (e *Engine) probeBehind(p *observed.Port, once bool, answers func(p *observ
 // than before is discovered again.
 func (e *Engine) recheckNode(p *observed.Port) {
 	described := p.Node.Description
-	e.get(e.side, p, smp.AttrNodeDescription, 0, func() {
+	e.get(e.beside.window, p, smp.AttrNodeDescription, 0, func() {
 		if p.Node.Description != described {
 			e.tellDescriptions()
 			e.agenda.replan = e.agenda.replan || e.cabling.list == nil
 		}
 	}, nil)
-	e.side.Do(transact.Request{
+	e.beside.window.Do(transact.Request{
 		Path: p.Path, Respond: p.RespTime(), MKey: p.MKey(), Method: mad.MethodGet, Attribute: smp.AttrNodeInfo,
 	}, func(r transact.Reply) {
 		var now smp.NodeInfo
@@ -350,12 +342,12 @@ func (e *Engine) recheckNode(p *observed.Port) {
 // rereadAliases reads the GUID tables again that could not be written: entries that are
 // not known would not be removed.
 func (e *Engine) rereadAliases() {
-	for x := range e.unfinished {
+	for x := range e.proof.unfinished {
 		if x.attribute != smp.AttrGUIDInfo {
 			continue
 		}
 		for block := range x.port.GUIDBlocks() {
-			e.get(e.side, x.port, smp.AttrGUIDInfo, uint32(block), nil, nil)
+			e.get(e.beside.window, x.port, smp.AttrGUIDInfo, uint32(block), nil, nil)
 		}
 	}
 }

@@ -29,16 +29,16 @@ func (e *Engine) noteMutes(failures []apply.Failure, whole bool) {
 		}
 	}
 	if whole {
-		e.mutes.Keep(func(at observed.Place) bool { return owing[at] != watch.Nothing })
+		e.beside.mutes.Keep(func(at observed.Place) bool { return owing[at] != watch.Nothing })
 	}
 	for at, what := range owing {
-		e.mutes.Add(e.now, at, what)
+		e.beside.mutes.Add(e.now, at, what)
 	}
 }
 
 // asksMutes reports whether those who owe an answer are asked now.
 func (e *Engine) asksMutes() bool {
-	return (e.state == stateWatching || e.state == stateRefused) && e.isMaster() && e.agenda.sweep == "" && !e.config.Hold && !e.robbed
+	return (e.state == stateWatching || e.state == stateRefused) && e.isMaster() && e.agenda.sweep == "" && !e.config.Hold && !e.ownLID.robbed
 }
 
 // askMutes asks those who owe an answer. As soon as one answers, it is read, and what is
@@ -47,7 +47,7 @@ func (e *Engine) askMutes(now time.Duration) {
 	if !e.asksMutes() {
 		return
 	}
-	e.mutes.Due(now, func(at observed.Place, what watch.Owes) {
+	e.beside.mutes.Due(now, func(at observed.Place, what watch.Owes) {
 		p := e.fabric.At(at)
 		switch {
 		case p == nil:
@@ -71,8 +71,7 @@ func (e *Engine) compare() bool {
 		return false
 	}
 	e.reportDrift(p)
-	e.compiled = 0
-	e.write(p)
+	e.write(writePass, p, 0)
 	return true
 }
 

@@ -47,12 +47,13 @@ func (e *Engine) naps(now time.Duration) bool {
 func (e *Engine) dropWork(why trigger) {
 	e.cancelLooks()
 	e.window.Forget()
-	if e.run != nil {
-		e.run.Abort()
+	if e.writing.run != nil {
+		e.writing.run.Abort()
 	}
-	e.run, e.narrowing, e.discovery, e.revisiting, e.repairing, e.baseline, e.moving = nil, nil, nil, false, false, nil, false
-	e.others = true
-	e.before, e.agenda.wayFor = snapshot{}, e.agenda.policy
+	e.writing, e.narrowing, e.proof.baseline, e.ownLID.moving = writing{}, nil, nil, false
+	e.sweep.end()
+	e.bounds.others = true
+	e.sweep.before, e.agenda.wayFor = snapshot{}, e.agenda.policy
 	if e.isMaster() {
 		e.step(why)
 	} else {

@@ -54,26 +54,26 @@ func (e *Engine) giveWay(now time.Duration) {
 	}
 	switch e.state {
 	case stateSweeping:
-		if e.revisiting {
-			e.revisiting = false // the links that moved are followed later
+		if e.sweep.links {
+			e.sweep.links = false // the links that moved are followed later
 			e.agenda.links.Interrupted(now + revisitRest)
 		} else {
 			e.agenda.wantSweepAt(now, "a new policy came while the subnet was read")
 		}
-		e.discovery = nil
+		e.sweep.discovery = nil
 	case stateReading:
 		e.agenda.wantSweepAt(now, "a new policy came while the subnet was read")
-		e.discovery = nil
+		e.sweep.discovery = nil
 	case stateElecting:
 		e.agenda.wantElection("a new policy came meanwhile")
 	case stateChecking:
-		e.cursor, e.nextCheck = e.checkFrom, now
+		e.round.cursor, e.round.next = e.round.from, now
 	case stateApplying:
-		if e.multicast.alone || e.rerouting || !e.run.MayAbort() {
+		if !e.writing.yields() {
 			return
 		}
-		e.run.Abort()
-		e.run, e.repairing = nil, false // the pass finds what was to be written
+		e.writing.run.Abort()
+		e.writing = writing{} // the pass finds what was to be written
 	default:
 		return
 	}
@@ -85,7 +85,7 @@ func (e *Engine) giveWay(now time.Duration) {
 // narrowsFirst reports whether the revocations of a new policy are to be written before
 // anything else. Where another manager may have written since, all is read before.
 func (e *Engine) narrowsFirst(now time.Duration) bool {
-	return e.agenda.policy != e.agenda.narrowed && e.settled && !e.others && e.state == stateWatching && e.isMaster() && !e.config.Hold &&
+	return e.agenda.policy != e.agenda.narrowed && e.settled && !e.bounds.others && e.state == stateWatching && e.isMaster() && !e.config.Hold &&
 		(e.agenda.sweep != "" || e.agenda.election != "" || e.looksAtSwitch(now))
 }
 
@@ -95,8 +95,8 @@ func (e *Engine) narrow(now time.Duration) bool {
 	p := e.agenda.policy
 	e.agenda.narrowed = p
 	last := &e.snapshot // that has tables
-	if e.before.fabric != nil {
-		last = &e.before
+	if e.sweep.before.fabric != nil {
+		last = &e.sweep.before
 	}
 	of, err := e.resolveIn(last, p)
 	if err != nil {

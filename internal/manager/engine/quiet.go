@@ -26,14 +26,14 @@ func (e *Engine) pauseEnds() time.Duration {
 	if e.master.Right.Stands() {
 		return e.master.Wait.Until
 	}
-	return e.nextCheck
+	return e.round.next
 }
 
 // succeed starts the wait when this manager takes over from another.
 func (e *Engine) succeed(f mastership.Effects) {
 	e.master.Succeeds(e.now, e.config.Limits.Lifetime, f)
-	e.others = true
-	e.succeeds, e.unasked, e.hosts = true, true, watch.Asked{}
+	e.bounds.others = true
+	e.hosts.succeeds, e.hosts.unasked, e.hosts.asked = true, true, watch.Asked{}
 	e.agenda.sweepFrom = e.now
 }
 
@@ -46,7 +46,7 @@ func (e *Engine) abandonReading() {
 	switch e.state {
 	case stateSweeping, stateElecting, stateReading, stateRefreshing, stateChecking:
 		e.window.Forget()
-		e.discovery, e.revisiting = nil, false
+		e.sweep.end()
 		e.step(onTakeover)
 	}
 }
@@ -66,9 +66,9 @@ func (e *Engine) lead(now time.Duration) {
 		e.pause()
 	case e.master.Wait.Stale:
 		e.refresh()
-	case e.discovery == nil && e.config.Hold:
+	case e.sweep.discovery == nil && e.config.Hold:
 		e.rest(now, onHeld)
-	case e.discovery == nil:
+	case e.sweep.discovery == nil:
 		e.startPass(now)
 	case e.givesKeys():
 		e.secure(now)
@@ -96,16 +96,16 @@ const cutOffAgain = 500 * time.Millisecond
 
 func (e *Engine) pause() {
 	e.step(onMustWait)
-	e.nextCheck = e.now + mastership.Patience
+	e.round.next = e.now + mastership.Patience
 	if !e.settled && len(e.faults) > 0 {
-		e.nextCheck = e.now + cutOffAgain
+		e.round.next = e.now + cutOffAgain
 	}
 	e.begin(event.PhasePause)
 }
 
 // paused goes on after the wait.
 func (e *Engine) paused() {
-	if e.discovery == nil || e.mustWait() {
+	if e.sweep.discovery == nil || e.mustWait() {
 		e.startSweep()
 		return
 	}

@@ -30,7 +30,7 @@ func (e *Engine) repress(now time.Duration, p *mad.SMP, slid ib.LID, n *smp.Noti
 		}
 	}
 	if s == nil || s.Node.Switch == nil {
-		return !e.traps.Again(now, traps.Trap{From: slid, Transaction: p.TransactionID, Notice: *n})
+		return !e.beside.traps.Again(now, traps.Trap{From: slid, Transaction: p.TransactionID, Notice: *n})
 	}
 	e.answer(traps.Redirected(reply, s), ib.LIDPermissive, 1)
 	return true

@@ -10,7 +10,7 @@ import (
 // SetPeriods changes Config.SweepInterval, DriftPeriod and GuardPeriod.
 func (e *Engine) SetPeriods(sweep, drift, guard time.Duration) {
 	e.config.SweepInterval, e.config.DriftPeriod, e.config.GuardPeriod = sweep, drift, guard
-	e.nextCheck = min(e.nextCheck, e.now+sweep)
+	e.round.next = min(e.round.next, e.now+sweep)
 }
 
 // Deadline is when to call Expire.
@@ -31,11 +31,11 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 			due, ok = at, true
 		}
 	}
-	if at, some := e.side.Deadline(); some {
+	if at, some := e.beside.window.Deadline(); some {
 		sooner(at)
 	}
 	if e.state == stateWatching || e.state == stateApplying && e.config.Hold && e.window.Idle() {
-		sooner(e.nextCheck)
+		sooner(e.round.next)
 	}
 	if e.state == statePausing {
 		sooner(e.pauseEnds())
@@ -44,7 +44,7 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 		sooner(at)
 	}
 	// One that is held starts nothing by itself, and else the answer that is awaited comes first.
-	if e.atRest() && !e.Held() && e.window.Idle() && !e.robbed {
+	if e.atRest() && !e.Held() && e.window.Idle() && !e.ownLID.robbed {
 		if at, some := e.agenda.sweepsAt(); some {
 			sooner(at)
 		}
@@ -61,14 +61,14 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 	if e.state == stateKeying && e.window.Idle() && !e.awaitsKeeping() {
 		sooner(0)
 	}
-	if at, some := e.mutes.Next(); some && e.asksMutes() {
+	if at, some := e.beside.mutes.Next(); some && e.asksMutes() {
 		sooner(at)
 	}
 	if at, some := e.hostsDue(); some && e.watches() && e.agenda.sweep == "" {
 		sooner(at)
 	}
 	if e.guarding() {
-		sooner(e.guards.At())
+		sooner(e.beside.guards.At())
 	}
 	if e.state == stateNarrowing {
 		sooner(e.narrowing.until)
@@ -89,7 +89,7 @@ func (e *Engine) startNext(now time.Duration) bool {
 		}
 		e.agenda.wantSweep(reason)
 	}
-	if e.robbed {
+	if e.ownLID.robbed {
 		return e.justify(now)
 	}
 	e.startLooks()

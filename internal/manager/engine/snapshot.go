@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/manager/unseen"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -11,6 +12,9 @@ import (
 // that changes its values, not its devices.
 type snapshot struct {
 	fabric *observed.Fabric
+	counts observed.Counts
+	faults []sweep.Fault    // what of it could not be read or used
+	silent []*observed.Port // behind them nobody answered
 	// ends are its end ports by GUID, unseen those of earlier sweeps that no sweep finds any more,
 	// and resolver finds the members of a policy among both.
 	ends     []*observed.Port

@@ -44,7 +44,7 @@ func (e *Engine) standBy(now time.Duration, d event.Deferred) {
 		e.standby.deferred = d
 		e.emit(d)
 	}
-	if e.discovery != nil && e.master.State() == smp.SMStandby && !e.config.Hold {
+	if e.sweep.discovery != nil && e.master.State() == smp.SMStandby && !e.config.Hold {
 		e.readRest()
 		return
 	}
@@ -106,10 +106,10 @@ func (e *Engine) announces() bool {
 // comes to its port, which hosts are not told.
 func (e *Engine) announce() {
 	e.standby.announced, e.standby.serves = true, true
-	e.epoch++
+	e.proof.epoch++
 	e.begin(event.PhaseAnnounce)
 	e.step(onNewMaster)
-	e.stage, e.run = "", nil
+	e.writing = writing{}
 	if !e.moveLID() {
 		e.tellLID()
 	}
@@ -119,33 +119,33 @@ func (e *Engine) announce() {
 // PortInfo is written as it was just read: of an end port it has no check in it that keeps
 // others apart, and all of it is read again after the wait.
 func (e *Engine) tellLID() {
-	if e.moving { // subnet administration answers from what has moved
-		e.moving = false
-		e.epoch++
+	if e.ownLID.moving { // subnet administration answers from what has moved
+		e.ownLID.moving = false
+		e.proof.epoch++
 		e.begin(event.PhaseAnnounce)
 	}
 	want := observed.NewDesired(e.fabric)
 	if lid, m := e.fabric.Self.Info.LID, e.wanted().MasterLID(); m == ib.LIDReserved || lid == m {
 		plan.NameMaster(want, e.ends, lid, e.standby.registered)
 	}
-	e.run = apply.Start(e.window, plan.Diff(e.fabric, want), e.config.Limits.Window)
+	e.writing.run = apply.Start(e.window, plan.Diff(e.fabric, want), e.config.Limits.Window)
 }
 
 // announced goes on with the wait; what failed is found after it.
 func (e *Engine) announced(now time.Duration) {
 	switch {
 	case !e.isMaster():
-		e.run, e.moving = nil, false
+		e.writing, e.ownLID.moving = writing{}, false
 		e.rest(now, onDeposed)
 		return
-	case e.moving:
+	case e.ownLID.moving:
 		e.tellLID()
 		return
-	case !e.run.Advance():
+	case !e.writing.run.Advance():
 		e.enterStage()
 		return
 	}
-	e.run = nil
+	e.writing = writing{}
 	e.lead(now)
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Status returns the state of the election and the number of sweeps.
 func (e *Engine) Status() event.Status {
-	m := event.Status{State: e.master.State(), Rogues: e.master.Rogues(), Sweeps: e.sweeps, Guards: e.inherited != nil && e.inherited.Other, Halted: e.master.Right.Halted()}
+	m := event.Status{State: e.master.State(), Rogues: e.master.Rogues(), Sweeps: e.sweep.counts, Guards: e.bounds.inherited != nil && e.bounds.inherited.Other, Halted: e.master.Right.Halted()}
 	for _, info := range e.master.Rivals() {
 		if info.GUID != 0 {
 			m.Others++
@@ -38,7 +38,7 @@ func (e *Engine) Asking() int { return e.master.Asking() }
 
 // HandOver offers mastership to the standby at a port, or for 0 to the highest one, as an
 // administrator wants it. What comes of it, SteppedDown and the events tell. The error is
-// peers.ErrAsking while they are being asked, or election.ErrNoHandover.
+// mastership.ErrAsking while they are being asked, or mastership.ErrNoHandover.
 func (e *Engine) HandOver(to ib.PortGUID) (ib.PortGUID, error) { return e.master.HandOver(e.now, to) }
 
 // SteppedDown is to whom mastership was, or is being, handed over as planned, and why that

@@ -87,7 +87,7 @@ func fresh(t *testing.T, c Config) *Engine {
 }
 
 // nothing has the engine write a plan that is empty.
-func nothing(e *Engine) { e.run = apply.Start(e.window, &plan.Plan{}, 1) }
+func nothing(e *Engine) { e.writing.run = apply.Start(e.window, &plan.Plan{}, 1) }
 
 // TestRareSteps has each function that takes a step take it from the states in which the stories
 // do not: where another manager takes the subnet meanwhile, a policy does not fit, or a manager hears
@@ -111,7 +111,7 @@ func TestRareSteps(t *testing.T) {
 	deaf := lead(func(e *Engine) { e.master.Right.Require(e.window); e.fabric = observed.NewFabric() })
 	gives := func(e *Engine) { e.SetPolicy(e.policy); e.giveWay(e.now) }
 	waitOver := lead(func(e *Engine) { e.master.Wait.Stale, e.master.Wait.Began = true, true })
-	swept := func(e *Engine) { e.discovery = sweep.Discover(e.window, e.Reads()) }
+	swept := func(e *Engine) { e.sweep.discovery = sweep.Discover(e.window, e.Reads()) }
 	announce := lead(func(e *Engine) {
 		e.master.Wait.Stale, e.standby.ready, e.standby.lid = true, e.desired, e.fabric.Self.Info.LID
 		e.standby.held = bound.Of(e.ends, "", false)
@@ -187,9 +187,9 @@ func TestRobbedWhileItSweeps(t *testing.T) {
 	p.Settings = &asked
 	e.policy, e.fabric.Self.Info.LID = &p, 77
 	e.startSweep()
-	drive(func() bool { return e.robbed })
-	if e.state != stateWatching || e.run != nil {
-		t.Errorf("it is %s, and writes: %v", e.state, e.run != nil)
+	drive(func() bool { return e.ownLID.robbed })
+	if e.state != stateWatching || e.writing.run != nil {
+		t.Errorf("it is %s, and writes: %v", e.state, e.writing.run != nil)
 	}
 }
 

@@ -11,14 +11,31 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
+// sweeping is the phase in which the subnet is read, with its tables.
+type sweeping struct {
+	discovery *sweep.Discovery // nil when nothing is being read
+	// links tells that only what is behind links that changed is read.
+	links bool
+	told  int // of its faults
+	// before is the subnet before it was found out who there is, with its tables.
+	before snapshot
+	// aliases and lanes tell that the last sweep of the whole subnet, or the one under way, reads
+	// GUIDInfo and the tables of virtual lanes.
+	aliases, lanes bool
+	counts         event.Sweeps
+}
+
+// end drops what is being read.
+func (s *sweeping) end() { s.discovery, s.links = nil, false }
+
 // swept takes over the result of a sweep, which is not complete if it continues with tables.
 func (e *Engine) swept(now time.Duration) {
-	if e.revisiting {
+	if e.sweep.links {
 		e.revisited(now)
 		return
 	}
 	if e.learns() {
-		if err := e.lockedOut(e.discovery.Fabric()); err != nil {
+		if err := e.lockedOut(e.sweep.discovery.Fabric()); err != nil {
 			e.lockOut(now, err)
 			return
 		}
@@ -32,17 +49,17 @@ func (e *Engine) swept(now time.Duration) {
 			return
 		}
 	}
-	e.faults = slices.Clone(e.discovery.Faults())
-	e.told = len(e.faults)
+	e.faults = slices.Clone(e.sweep.discovery.Faults())
+	e.sweep.told = len(e.faults)
 	e.tell(e.faults)
 	old := e.fabric
-	e.takeOver(e.discovery.Fabric())
-	e.cursor = 0 // all of it was read just now
+	e.takeOver(e.sweep.discovery.Fabric())
+	e.round.cursor = 0 // all of it was read just now
 	if e.robbedSince(old) {
 		e.rest(now, onRobbed)
 		return
 	}
-	if err := e.discovery.CheckLIDs(e.config.LMC); err != nil {
+	if err := e.sweep.discovery.CheckLIDs(e.config.LMC); err != nil {
 		e.refuse(now, e.wanted(), err)
 		return
 	}
@@ -54,7 +71,7 @@ func (e *Engine) swept(now time.Duration) {
 		e.agenda.dropPolicy()
 	}
 	if !e.givesKeys() && !e.master.Wait.Stale {
-		e.discovery = nil
+		e.sweep.discovery = nil
 	}
 	e.startElection(now)
 }
@@ -76,14 +93,14 @@ func (e *Engine) tell(faults []sweep.Fault) {
 // takeOver makes f the subnet as it was last read.
 func (e *Engine) takeOver(f *observed.Fabric) {
 	old := e.fabric
-	if old != nil && e.before.fabric == nil {
-		e.before = e.snapshot
+	if old != nil && e.sweep.before.fabric == nil {
+		e.sweep.before = e.snapshot
 	}
 	e.fabric = f
-	e.counts, e.baseline, e.silent = e.fabric.Count(), nil, e.fabric.Silent()
+	e.counts, e.proof.baseline, e.silent = e.fabric.Count(), nil, e.fabric.Silent()
 	// What was desired belongs to the fabric as it was: until the policy has
 	// been worked out anew there is nothing to compare with, or to write.
-	e.desired, e.checks = nil, nil
+	e.desired, e.round.blocks = nil, nil
 	clear(e.agenda.repairs)
 	e.emit(event.Found{Counts: e.counts})
 	e.editFences((*fence.Edit).HoldToList)
@@ -123,7 +140,7 @@ func (e *Engine) cutMoved() bool {
 	rivals := e.master.Rivals()
 	e.takeOver(sweep.Cut(e.fabric, cut))
 	e.master.Keep(rivals)
-	e.before = snapshot{} // this one has tables too
+	e.sweep.before = snapshot{} // this one has tables too
 	return true
 }
 
@@ -139,18 +156,18 @@ func (e *Engine) revisit(now time.Duration) bool {
 	}
 	all := e.agenda.links.Ports(e.fabric)
 	o := e.Reads()
-	if o.QoS && !e.lanesRead || o.Aliases != e.aliasesRead || !sweep.CanCut(e.fabric, all) {
+	if o.QoS && !e.sweep.lanes || o.Aliases != e.sweep.aliases || !sweep.CanCut(e.fabric, all) {
 		e.agenda.wantSweep(reason)
 		e.agenda.links.Forget(due)
 		return true
 	}
 	e.cancelLooks()
-	e.sweeps.Links++
+	e.sweep.counts.Links++
 	e.emit(event.Resweeping{Reason: reason, Links: len(due)})
 	e.begin(event.PhaseDiscover)
 	e.step(onLinksChanged)
-	e.revisiting = true
-	e.discovery = sweep.Again(e.window, o, e.fabric, all, due)
+	e.sweep.links = true
+	e.sweep.discovery = sweep.Again(e.window, o, e.fabric, all, due)
 	return true
 }
 
@@ -159,7 +176,7 @@ func (e *Engine) leaveOut(now time.Duration) bool {
 	if !e.agenda.links.OutOfDate(e.fabric) {
 		return false
 	}
-	if !e.others && e.cutMoved() {
+	if !e.bounds.others && e.cutMoved() {
 		e.startPass(now)
 	} else {
 		e.agenda.wantSweep("a link has moved that the manager cannot do without")
@@ -170,10 +187,10 @@ func (e *Engine) leaveOut(now time.Duration) bool {
 // revisited takes over what was found behind changed links. Other managers are asked only
 // when one of them is new, or gone.
 func (e *Engine) revisited(now time.Duration) {
-	d := e.discovery
-	e.revisiting = false
+	d := e.sweep.discovery
+	e.sweep.links = false
 	if d.Conflicts() { // a device has moved from one place to another
-		e.discovery = nil
+		e.sweep.discovery = nil
 		e.step(onContested)
 		e.agenda.wantSweep("a device answers that the snapshot has elsewhere")
 		return
@@ -183,7 +200,7 @@ func (e *Engine) revisited(now time.Duration) {
 	}
 	e.faults = slices.DeleteFunc(slices.Clone(e.faults), func(f sweep.Fault) bool { return f.Port != nil && !d.Kept(f.Port) })
 	e.faults = append(e.faults, d.Faults()...)
-	e.told = len(d.Faults())
+	e.sweep.told = len(d.Faults())
 	e.tell(d.Faults())
 	rivals := e.master.Rivals()
 	e.takeOver(d.Fabric())
@@ -195,7 +212,7 @@ func (e *Engine) revisited(now time.Duration) {
 		return // before routes lead over these links
 	}
 	if !e.givesKeys() {
-		e.discovery = nil
+		e.sweep.discovery = nil
 	}
 	switch err := d.CheckLIDs(e.config.LMC); {
 	case err != nil:

@@ -189,6 +189,12 @@ func (e *Engine) step(on trigger) {
 	e.state = to - 1
 }
 
+// machine is the state of an engine.
+type machine struct {
+	state  state
+	broken bool // a step was refused: recover
+}
+
 // leadsTo is the state that follows from a trigger in the present state.
 func (e *Engine) leadsTo(on trigger) state {
 	if to := table[e.state][on]; to != 0 {

@@ -147,8 +147,8 @@ func TestEngineBeginsAnewAfterARefusedStep(t *testing.T) {
 	}}, &policy.Policy{}, nil)
 	e.step(onCarry)
 	e.Expire(1)
-	if e.broken || e.state != stateSweeping || e.sweeps.Full != 2 {
-		t.Errorf("broken %v, %s, %d sweeps", e.broken, e.state, e.sweeps.Full)
+	if e.broken || e.state != stateSweeping || e.sweep.counts.Full != 2 {
+		t.Errorf("broken %v, %s, %d sweeps", e.broken, e.state, e.sweep.counts.Full)
 	}
 }
 

@@ -10,10 +10,17 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
+// round is the light sweep, and where the reading of all tables in a drift period stands.
+type round struct {
+	next         time.Duration // when the next one begins
+	blocks       []observed.Block
+	cursor, from int // the next block, and where it stood when the light sweep began
+}
+
 // listChecks lists everything that another manager could change. The position of the
 // reading stays: repeated changes of one table must not keep the others from being read.
 func (e *Engine) listChecks() {
-	e.checks = e.fabric.Blocks()
+	e.round.blocks = e.fabric.Blocks()
 	e.listGuards()
 }
 
@@ -21,8 +28,8 @@ func (e *Engine) listChecks() {
 // again, and reads back the next share of all tables.
 func (e *Engine) startCheck() {
 	e.step(onCheckDue)
-	e.checkFrom = e.cursor
-	e.sweeps.Light++
+	e.round.from = e.round.cursor
+	e.sweep.counts.Light++
 	for _, n := range e.fabric.Switches() {
 		p := &n.Ports[0]
 		e.reread(p, smp.AttrSwitchInfo, 0, func() {
@@ -40,13 +47,13 @@ func (e *Engine) startCheck() {
 		pollNotices(e.window, e.ends, e.heard)
 	}
 	e.master.RecheckAll()
-	share := len(e.checks)
+	share := len(e.round.blocks)
 	if rounds := int(e.config.DriftPeriod / e.config.SweepInterval); rounds > 1 {
-		share = (len(e.checks) + rounds - 1) / rounds
+		share = (len(e.round.blocks) + rounds - 1) / rounds
 	}
 	for range share {
-		c := e.checks[e.cursor%len(e.checks)]
-		e.cursor = (e.cursor + 1) % len(e.checks)
+		c := e.round.blocks[e.round.cursor%len(e.round.blocks)]
+		e.round.cursor = (e.round.cursor + 1) % len(e.round.blocks)
 		if c.Attribute == smp.AttrPortInfo {
 			if c.Port.IsEnd() && c.Port != e.fabric.Self {
 				e.recheckNode(c.Port)
@@ -67,8 +74,8 @@ func (e *Engine) reread(p *observed.Port, a mad.AttributeID, modifier uint32, th
 // checked ends a light sweep: a difference from the desired tables is a foreign change,
 // unless the value could not be written in the first place.
 func (e *Engine) checked(now time.Duration) {
-	e.nextCheck = now + e.config.SweepInterval
-	if e.agenda.sweep != "" || e.desired == nil || !e.isMaster() || e.robbed {
+	e.round.next = now + e.config.SweepInterval
+	if e.agenda.sweep != "" || e.desired == nil || !e.isMaster() || e.ownLID.robbed {
 		from := e.agenda.sweepFrom
 		e.rest(now, onDone)
 		e.agenda.sweepFrom = from // a light sweep puts off no other, however short its interval

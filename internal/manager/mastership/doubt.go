@@ -31,7 +31,7 @@ func (x *Peers) mayProve(at observed.Place, r Remote) bool {
 	if d.next > d.end {
 		return false
 	}
-	x.doubts[at], x.waits[at] = d, d.next+electionWait
+	x.doubts[at], x.round.waits[at] = d, d.next+electionWait
 	return true
 }
 
@@ -44,8 +44,8 @@ func (x *Peers) askDoubts() {
 		}
 		p := x.host.Facts().Fabric.At(at)
 		if p == nil {
-			x.pending--
-			delete(x.waits, at)
+			x.round.pending--
+			delete(x.round.waits, at)
 			delete(x.doubts, at)
 			continue
 		}

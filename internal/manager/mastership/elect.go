@@ -17,7 +17,7 @@ import (
 func (x *Peers) Begin(now time.Duration) {
 	x.AnswerHeld(now)
 	if x.Named() {
-		if x.rounds == 0 {
+		if x.round.count == 0 {
 			x.acceptListed()
 		}
 		x.Ask()
@@ -172,7 +172,7 @@ func (x *Peers) Offers() bool { return x.election.Offers() }
 
 // Sharing reports whether a manager of the last round has this GUID and shares the secret.
 func (x *Peers) Sharing(guid ib.PortGUID) bool {
-	for _, r := range x.here {
+	for _, r := range x.round.here {
 		if r.Info.GUID == guid && x.election.Proves(r) {
 			return true
 		}

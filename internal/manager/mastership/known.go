@@ -92,7 +92,7 @@ func (x *Peers) AskAll() {
 }
 
 // Asking is how many answers to AskAll are awaited.
-func (x *Peers) Asking() int { return x.asking + x.pending }
+func (x *Peers) Asking() int { return x.asking + x.round.pending }
 
 // Managers are this manager and every other that is known, by their ports.
 func (x *Peers) Managers() []observed.SubnetManager {
@@ -164,20 +164,20 @@ func (x *Peers) HandOver(now time.Duration, guid ib.PortGUID) (to ib.PortGUID, e
 	switch {
 	case !x.Named():
 		return 0, refusal("managers are not trusted by name here")
-	case x.election == nil || x.pending > 0:
+	case x.election == nil || x.round.pending > 0:
 		return 0, ErrAsking
 	}
-	r, found := x.election.Best(x.here)
+	r, found := x.election.Best(x.round.here)
 	if guid != 0 {
-		i := slices.IndexFunc(x.here, func(r Remote) bool { return r.Info.GUID == guid })
+		i := slices.IndexFunc(x.round.here, func(r Remote) bool { return r.Info.GUID == guid })
 		if found = i >= 0; found {
-			r = x.here[i]
+			r = x.round.here[i]
 		}
 	}
 	if !found {
 		return 0, NoStandby(x.Managers(), guid)
 	}
-	effects, err := x.election.HandOver(now, r, x.here)
+	effects, err := x.election.HandOver(now, r, x.round.here)
 	if err != nil {
 		return 0, err
 	}

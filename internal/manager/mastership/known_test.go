@@ -15,7 +15,7 @@ import (
 func TestKnownMaster(t *testing.T) {
 	r, hosts := newRig(t, strict(), 4)
 	for i, state := range []smp.SMState{smp.SMStandby, smp.SMMaster, smp.SMStandby} {
-		r.here = append(r.here, Remote{Info: smp.SMInfo{GUID: hosts[i].GUID, SMState: state}, Address: Address{Port: hosts[i].GUID}})
+		r.round.here = append(r.round.here, Remote{Info: smp.SMInfo{GUID: hosts[i].GUID, SMState: state}, Address: Address{Port: hosts[i].GUID}})
 	}
 	for i, want := range []struct{ counted, master bool }{{true, false}, {true, true}, {true, false}, {false, false}} {
 		if got := r.counted(hosts[i]); got != want.counted {
@@ -25,7 +25,7 @@ func TestKnownMaster(t *testing.T) {
 			t.Errorf("host %d: master %v", i, got)
 		}
 	}
-	r.here = r.here[1:2]
+	r.round.here = r.round.here[1:2]
 	if r.knownMaster(hosts[0]) || r.counted(hosts[0]) {
 		t.Error("one that took no part is the master that did")
 	}

@@ -28,30 +28,22 @@ type Peers struct {
 	talk *transact.Window
 	// polls has what an election rests on, polls and control packets: however
 	// many say nothing when they are asked, these do not wait for them.
-	polls *transact.Window
-	// rounds is how many rounds of questions there were, pending how many
-	// questions of the last are open, again that another is wanted after it, and
-	// undecided that it was not judged yet.
-	rounds, pending  int
-	again, undecided bool
-	waits            map[observed.Place]time.Duration // until when an election waits for the questions that are open
-	gaveUp           ib.PortGUID                      // the master that this manager gave up, until it is heard again
-	here             []Remote                         // who counts, by the last round
-	partners         int                              // of them that share the secret, when it had ended, and 1 where one has asked since
-	silent           map[observed.Place]bool          // listed, and did not answer
-	newcomer         bool                             // Config.Newcomer, until it has a place among managers
-	incumbent        *observed.Port                   // the master that a newcomer found
-	doubts           map[observed.Place]doubt         // masters that are asked again for a proof
-	rogues           Rogues
-	looks            map[observed.Place]*capLook
-	claims           map[observed.Place]*claim // by standing
-	judging          bool                      // the claims
-	unnamed          unnamed
-	clock            time.Duration // when the manager was last told the time
-	voices           map[observed.Place]*voice
-	asking           int // questions of AskAll that are open
-	assent           assent
-	probed           time.Duration // when Host.Probe was called last
+	polls    *transact.Window
+	round    round
+	gaveUp   ib.PortGUID              // the master that this manager gave up, until it is heard again
+	silent   map[observed.Place]bool  // listed, and did not answer
+	newcomer bool                     // Config.Newcomer, until it has a place among managers
+	doubts   map[observed.Place]doubt // masters that are asked again for a proof
+	rogues   Rogues
+	looks    map[observed.Place]*capLook
+	claims   map[observed.Place]*claim // by standing
+	judging  bool                      // the claims
+	unnamed  unnamed
+	clock    time.Duration // when the manager was last told the time
+	voices   map[observed.Place]*voice
+	asking   int // questions of AskAll that are open
+	assent   assent
+	probed   time.Duration // when Host.Probe was called last
 
 	rivals map[*observed.Port]smp.SMInfo // other managers in the last election, zero where none answered
 	others []Remote                      // those that answered, without a profile
@@ -63,6 +55,18 @@ type Peers struct {
 	// Stored tells that a store which managers share has the policy in force, whatever
 	// reached each of them last: Other is not set then.
 	Stored bool
+}
+
+// round is the last round of questions to managers that may count.
+type round struct {
+	// count is how many there were, pending how many questions of it are open, again that another is
+	// wanted after it, and undecided that it was not judged yet.
+	count, pending   int
+	again, undecided bool
+	waits            map[observed.Place]time.Duration // until when an election waits for the questions that are open
+	here             []Remote                         // who counts
+	partners         int                              // of them that share the secret, when it had ended, and 1 where one has asked since
+	incumbent        *observed.Port                   // the master that a newcomer found
 }
 
 const (
@@ -119,7 +123,7 @@ func (x *Peers) MayCount(p *observed.Port) (ok bool, why string) {
 // AskAnew is Ask, and returns how many rounds have to end until one has that was begun now.
 func (x *Peers) AskAnew() (rounds int) {
 	rounds = 1
-	if x.pending > 0 || x.undecided {
+	if x.round.pending > 0 || x.round.undecided {
 		rounds = 2
 	}
 	x.Ask()
@@ -128,7 +132,7 @@ func (x *Peers) AskAnew() (rounds int) {
 
 // HasPartners reports whether a manager shares the secret, by the last round, or has asked
 // since.
-func (x *Peers) HasPartners() bool { return x.partners > 0 }
+func (x *Peers) HasPartners() bool { return x.round.partners > 0 }
 
 // Ask reads SMInfo of every manager that may count. The current round is finished
 // first, so that new requests cannot keep it from ending.
@@ -136,13 +140,13 @@ func (x *Peers) Ask() {
 	if x.election == nil || x.host.Facts().Fabric == nil {
 		return
 	}
-	if x.pending > 0 {
-		x.again = true
+	if x.round.pending > 0 {
+		x.round.again = true
 		return
 	}
-	x.rounds++
-	x.again, x.undecided, x.here, x.incumbent = false, true, nil, nil
-	x.waits = make(map[observed.Place]time.Duration)
+	x.round.count++
+	x.round.again, x.round.undecided, x.round.here, x.round.incumbent = false, true, nil, nil
+	x.round.waits = make(map[observed.Place]time.Duration)
 	x.readClaims()
 	var questions []*observed.Port
 	for _, p := range x.host.Facts().Ends {
@@ -169,7 +173,7 @@ func (x *Peers) Ask() {
 		x.host.Emit(event.PhaseBegun{Phase: event.PhaseElect})
 	}
 	for _, p := range questions {
-		x.pending++
+		x.round.pending++
 		x.askMember(p)
 	}
 }
@@ -177,14 +181,14 @@ func (x *Peers) Ask() {
 // askMember asks a manager that may count, in a round.
 func (x *Peers) askMember(p *observed.Port) {
 	at, guid, path := p.Place(), p.GUID, p.Path
-	x.waits[at] = x.clock + x.waitFor(guid)
+	x.round.waits[at] = x.clock + x.waitFor(guid)
 	x.askPeer(p, x.election.InfoFor(guid), func(info smp.SMInfo, err error) {
 		r := Remote{Info: info, Address: Address{Path: path, Port: guid}}
 		if err == nil && x.mayProve(at, r) {
 			return
 		}
-		x.pending--
-		delete(x.waits, at)
+		x.round.pending--
+		delete(x.round.waits, at)
 		delete(x.doubts, at)
 		x.peerAnswered(at, r, err)
 	})
@@ -222,7 +226,7 @@ func (x *Peers) peerAnswered(at observed.Place, r Remote, err error) {
 			delete(x.rogues, at)
 			x.host.Emit(event.Warned{Text: facts.Where(p) + " has shown that it is a manager that counts"})
 		}
-		x.here = append(x.here, r)
+		x.round.here = append(x.round.here, r)
 		if x.election.Proves(r) {
 			x.proved(p)
 		}
@@ -246,11 +250,11 @@ func (x *Peers) askIncumbent(p *observed.Port) {
 		return
 	}
 	at := p.Place()
-	x.pending++
-	x.waits[at] = x.clock + electionWait
+	x.round.pending++
+	x.round.waits[at] = x.clock + electionWait
 	x.askPeer(p, smp.SMInfo{}, func(info smp.SMInfo, err error) {
-		x.pending--
-		delete(x.waits, at)
+		x.round.pending--
+		delete(x.round.waits, at)
 		if p := x.host.Facts().Fabric.At(at); p != nil {
 			x.isIncumbent(p, info, err)
 		}
@@ -263,7 +267,7 @@ func (x *Peers) isIncumbent(p *observed.Port, info smp.SMInfo, err error) {
 	self := x.host.Facts().Fabric.Self
 	told := self.InfoRead && p.InfoRead && self.Info.MasterSMLID != ib.LIDReserved && self.Info.MasterSMLID == p.Info.LID
 	if x.newcomer && !x.IsMaster() && (err == nil && info.SMState == smp.SMMaster || err != nil && told) {
-		x.incumbent = p
+		x.round.incumbent = p
 	}
 }
 
@@ -275,7 +279,7 @@ func (x *Peers) Awaits() bool {
 
 // awaitedUntil is when an election waits for no answer any more.
 func (x *Peers) awaitedUntil() (end time.Duration) {
-	for _, at := range x.waits {
+	for _, at := range x.round.waits {
 		end = max(end, at)
 	}
 	return end
@@ -296,7 +300,7 @@ func (x *Peers) waitFor(guid ib.PortGUID) time.Duration {
 
 // Incumbent is the master, not one that counts, to which a manager that is new to the
 // subnet leaves it; nil for none.
-func (x *Peers) Incumbent() *observed.Port { return x.incumbent }
+func (x *Peers) Incumbent() *observed.Port { return x.round.incumbent }
 
 // Settle gives a manager that was new to the subnet its place among managers, and answers
 // who asked meanwhile.
@@ -307,7 +311,7 @@ func (x *Peers) Settle(now time.Duration) {
 
 // Master is the manager that says that it is master; 0 for none.
 func (x *Peers) Master() (guid ib.PortGUID) {
-	for _, r := range slices.Concat(x.here, x.others) {
+	for _, r := range slices.Concat(x.round.here, x.others) {
 		if r.Info.SMState == smp.SMMaster {
 			guid = r.Info.GUID
 		}
@@ -317,22 +321,22 @@ func (x *Peers) Master() (guid ib.PortGUID) {
 
 // Decide evaluates the last round. why is the verdict in words.
 func (x *Peers) Decide(now time.Duration) (why string, master bool) {
-	x.undecided = x.pending > 0
-	x.rivals, x.partners = make(map[*observed.Port]smp.SMInfo, len(x.here)), 0
-	for _, r := range x.here {
+	x.round.undecided = x.round.pending > 0
+	x.rivals, x.round.partners = make(map[*observed.Port]smp.SMInfo, len(x.round.here)), 0
+	for _, r := range x.round.here {
 		if x.election.Proves(r) {
-			x.partners++
+			x.round.partners++
 		}
 		if i := slices.IndexFunc(x.host.Facts().Ends, func(p *observed.Port) bool { return p.GUID == r.Info.GUID }); i >= 0 {
 			r.Info.SMKey = 0 // what is told of it has no key
 			x.rivals[x.host.Facts().Ends[i]] = r.Info
 		}
 	}
-	verdict, effects := x.election.Decide(now, x.here)
+	verdict, effects := x.election.Decide(now, x.round.here)
 	x.follow(effects)
 	if x.IsMaster() {
 		x.host.Shared(verdict != Master)
-		if !x.undecided {
+		if !x.round.undecided {
 			x.host.Emit(event.Asked{Alone: verdict == Master})
 		}
 	}
@@ -343,11 +347,11 @@ func (x *Peers) Decide(now time.Duration) (why string, master bool) {
 // next one.
 func (x *Peers) Advance(now time.Duration) {
 	x.clock = max(x.clock, now)
-	if x.Named() && x.pending == 0 && x.IsMaster() {
-		if x.undecided {
+	if x.Named() && x.round.pending == 0 && x.IsMaster() {
+		if x.round.undecided {
 			x.Decide(now)
 		}
-		if x.again {
+		if x.round.again {
 			x.Ask()
 		}
 	}

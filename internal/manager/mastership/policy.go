@@ -130,7 +130,7 @@ func (x *Peers) askPolicies() {
 	}
 	var partners []Remote
 	if x.IsMaster() {
-		partners = x.here
+		partners = x.round.here
 	} else if r, watched := x.election.Watched(); watched {
 		partners = []Remote{r}
 	}
@@ -236,5 +236,5 @@ func (x *Peers) policiesDue() (time.Duration, bool) {
 		return 0, false
 	}
 	_, watched := x.election.Watched()
-	return x.policies.next, watched || x.IsMaster() && x.partners > 0
+	return x.policies.next, watched || x.IsMaster() && x.round.partners > 0
 }

@@ -138,8 +138,8 @@ func (x *Peers) Note(p *observed.Port, isSM bool) {
 
 // counted reports whether the manager behind p took part in the last round.
 func (x *Peers) counted(p *observed.Port) bool {
-	for i := range x.here {
-		if x.here[i].Address.Port == p.GUID {
+	for i := range x.round.here {
+		if x.round.here[i].Address.Port == p.GUID {
 			return true
 		}
 	}
@@ -148,8 +148,8 @@ func (x *Peers) counted(p *observed.Port) bool {
 
 // knownMaster reports whether the last round has seen that the manager behind p is master.
 func (x *Peers) knownMaster(p *observed.Port) bool {
-	for i := range x.here {
-		if r := &x.here[i]; r.Address.Port == p.GUID {
+	for i := range x.round.here {
+		if r := &x.round.here[i]; r.Address.Port == p.GUID {
 			return r.Info.SMState == smp.SMMaster
 		}
 	}
@@ -264,7 +264,7 @@ func (x *Peers) requesterOf(p *mad.SMP, slid ib.LID) Address {
 		x.proved(sender)
 	}
 	if counts && proves { // it may not have been ready when it was asked
-		x.partners = max(x.partners, 1)
+		x.round.partners = max(x.round.partners, 1)
 	}
 	switch {
 	case p.Method == mad.MethodSet && !counts:

@@ -232,7 +232,7 @@ func TestManagersAreDescribed(t *testing.T) {
 			t.Errorf("%v: trust %v, %q, answered %v; want %+v", m.Port, m.Trust, m.Why, m.Answered, w)
 		}
 	}
-	if !r.HasPartners() && r.partners == 0 {
+	if !r.HasPartners() && r.round.partners == 0 {
 		r.Ask()
 		r.run(time.Second)
 		r.Decide(r.now)
