@@ -46,7 +46,7 @@ func (p *Policy) Digest(numbers map[string]ib.PKeyBase) (d [sha256.Size]byte) {
 
 // digestForm names the encoding that writeCanonical makes, which names the fields of Policy as
 // they are called here. Managers compare digests with those of other versions: whoever changes
-// the encoding, or the name of a field, counts it up, and policyModifier of package peers.
+// the encoding, or the name of a field, counts it up, and policyModifier of package mastership.
 const digestForm = "ibwarden policy 2"
 
 var posType = reflect.TypeFor[Pos]()

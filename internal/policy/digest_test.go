@@ -166,7 +166,7 @@ func TestDigestOfTheSame(t *testing.T) {
 }
 
 // TestDigestForm: the encoding is the one that digestForm names. Where this fails, count that
-// up, and policyModifier of package peers: managers of two versions compare their digests.
+// up, and policyModifier of package mastership: managers of two versions compare their digests.
 func TestDigestForm(t *testing.T) {
 	const want = "f2fcf5fe05e1fac37e3eb07a1d42a76b640a789c2f8fcf984a4d497397e1f9ae"
 	if got := fmt.Sprintf("%x", whole().Digest(nil)); got != want {

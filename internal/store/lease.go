@@ -6,7 +6,7 @@ import (
 )
 
 // Lease is what a store says of the right to write to the fabric. Managers compare it by
-// clocks of their own (package lease of the manager); the store knows no time.
+// clocks of their own (package mastership of the manager); the store knows no time.
 type Lease struct {
 	// Version is another, and higher one whenever it was written; 0 when it never was. Only
 	// where the store was rolled back it is lower than one before.

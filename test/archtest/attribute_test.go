@@ -21,7 +21,7 @@ var (
 	notPlanned = map[mad.AttributeID]string{
 		smp.AttrNotice:                   "a Set only empties a device's queue of notices",
 		smp.AttrPortInfoExtended:         "no device that is supported needs more than PortInfo",
-		smp.AttrSMInfo:                   "a Set talks to another manager: package election",
+		smp.AttrSMInfo:                   "a Set talks to another manager: package mastership",
 		smp.AttrLEDInfo:                  "a light for people: the command led reads and sets it",
 		smp.AttrMulticastForwardingTable: "groups come and go by themselves: a plan writes it, no change keeps it",
 	}

@@ -37,7 +37,7 @@ const (
 // decisions has every capability bit that the codec knows, by package and constant, or by package,
 // structure and field.
 var decisions = map[string]decision{
-	"smp.CapIsSM":                         {acts, "Who has it takes part in the election; where managers are named, who is not named is fenced off.", "internal/manager/peers IsRival"},
+	"smp.CapIsSM":                         {acts, "Who has it takes part in the election; where managers are named, who is not named is fenced off.", "internal/manager/mastership IsRival"},
 	"smp.CapNoticeSupported":              {acts, "A port that keeps notices and sends no traps is asked for its notices.", "internal/manager/engine keepsNotices"},
 	"smp.CapTrapSupported":                {acts, "A port that sends traps is not asked for notices.", "internal/manager/engine keepsNotices"},
 	"smp.CapOptionalIPD":                  {ignored, "It is about how a sender spaces its packets: the manager only says how fast the path is (PathRecord.Rate).", ""},

@@ -8,7 +8,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/election"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/store"
 	"github.com/ibwarden/ibwarden/test/storetest"
 )
@@ -67,10 +67,10 @@ func (w *world) ended(n int) {
 		w.otherDecides(n)
 		return
 	}
-	var others []election.Remote
+	var others []mastership.Remote
 	for i, info := range x.got {
 		if info.GUID != 0 {
-			others = append(others, election.Remote{Info: info, Address: at(i)})
+			others = append(others, mastership.Remote{Info: info, Address: at(i)})
 		}
 	}
 	x.got = [most]smp.SMInfo{}
@@ -81,8 +81,8 @@ func (w *world) ended(n int) {
 	switch {
 	case !x.isMaster():
 		x.service.told = false
-	case w.named || verdict == election.Master:
-		x.shares = verdict != election.Master
+	case w.named || verdict == mastership.Master:
+		x.shares = verdict != mastership.Master
 		w.write(n)
 		// As serve.Service hears of it by event.Asked, and service.Service.Regain looks.
 		x.service.again = w.wrong != storeOnce && !x.shares && x.service.state != notMaster && x.service.epoch != w.epoch
@@ -107,7 +107,7 @@ func (w *world) write(n int) {
 }
 
 // follow does what the engine of a manager asks for.
-func (w *world) follow(n int, f election.Effects) {
+func (w *world) follow(n int, f mastership.Effects) {
 	x := &w.nodes[n]
 	for _, m := range f.Send {
 		p := packet{what: poll, from: uint8(n), to: uint8(nodeOf(m.GUID)), info: m.Info}
@@ -136,11 +136,11 @@ func (w *world) follow(n int, f election.Effects) {
 
 // order is what an administrator asks for: a planned handover.
 func (w *world) order(n, to int) {
-	var others []election.Remote
-	target := election.Remote{}
+	var others []mastership.Remote
+	target := mastership.Remote{}
 	for i := range w.kinds {
 		if y := &w.nodes[i]; i != n && y.alive && y.on && y.kind == ours && w.reach(n, i) {
-			r := election.Remote{Info: y.engine.InfoFor(guid(n)), Address: at(i)}
+			r := mastership.Remote{Info: y.engine.InfoFor(guid(n)), Address: at(i)}
 			others = append(others, r)
 			if i == to {
 				target = r
@@ -217,7 +217,7 @@ func (w *world) answered(p *packet) {
 			return
 		}
 		x.asking &^= 1 << from
-		if x.kind != ours || x.engine.Counts(election.Remote{Info: p.info, Address: at(from)}) || !w.named {
+		if x.kind != ours || x.engine.Counts(mastership.Remote{Info: p.info, Address: at(from)}) || !w.named {
 			x.got[from] = p.info
 		}
 		w.ended(n)
@@ -230,7 +230,7 @@ func (w *world) answered(p *packet) {
 		if p.of == control && w.wrong == endUnseen {
 			return
 		}
-		m := election.Message{To: at(from), GUID: guid(from), Method: mad.MethodGet}
+		m := mastership.Message{To: at(from), GUID: guid(from), Method: mad.MethodGet}
 		if p.of == control {
 			m.Method, m.Control = mad.MethodSet, p.control
 		}

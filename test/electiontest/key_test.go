@@ -11,14 +11,14 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/election"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 )
 
 // Two worlds are one state if all that can follow is the same. So deadlines count from
 // now. An ActCount is only ever compared with another of the same manager: it counts by its
 // place among those that somebody remembers.
 
-// leaf is a field of election.Engine, or of a struct in it, that has no fields.
+// leaf is a field of mastership.Election, or of a struct in it, that has no fields.
 type leaf struct {
 	offset uintptr
 	size   uintptr
@@ -38,7 +38,7 @@ const (
 
 // leaves are all fields of the engine but its configuration, whatever they are called, so
 // that a field that comes to it is part of the state.
-var leaves = leavesOf(reflect.TypeFor[election.Engine](), 0, "")
+var leaves = leavesOf(reflect.TypeFor[mastership.Election](), 0, "")
 
 func leavesOf(t reflect.Type, from uintptr, path string) (out []leaf) {
 	for i := range t.NumField() {
@@ -46,7 +46,7 @@ func leavesOf(t reflect.Type, from uintptr, path string) (out []leaf) {
 		at, where := from+f.Offset, path+"."+f.Name
 		l := leaf{offset: at, size: f.Type.Size()}
 		switch {
-		case f.Type == reflect.TypeFor[election.Config]():
+		case f.Type == reflect.TypeFor[mastership.ElectionConfig]():
 			continue // it is the same for as long as the manager lives
 		case f.Type == reflect.TypeFor[smp.SMInfo]():
 			l.kind = about
@@ -63,7 +63,7 @@ func leavesOf(t reflect.Type, from uintptr, path string) (out []leaf) {
 			l.kind = text
 		case f.Type.Kind() == reflect.Bool || f.Type.Kind() >= reflect.Int && f.Type.Kind() <= reflect.Uint64:
 		default:
-			panic(fmt.Sprintf("election.Engine%s is of a kind that the search does not know: %v", where, f.Type))
+			panic(fmt.Sprintf("mastership.Election%s is of a kind that the search does not know: %v", where, f.Type))
 		}
 		out = append(out, l)
 	}
@@ -190,7 +190,7 @@ func (w *world) engineOctets(b []byte, n int, counts *[most][]uint32) []byte {
 			b = putInfo(b, counts, (*smp.SMInfo)(f))
 		case absent:
 			if *(*unsafe.Pointer)(f) != nil {
-				panic("a slice in election.Engine that the search does not know")
+				panic("a slice in mastership.Election that the search does not know")
 			}
 		case text:
 			b = append(append(b, *(*string)(f)...), 0)

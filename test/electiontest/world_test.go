@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/election"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
 
@@ -109,7 +109,7 @@ type node struct {
 	round time.Duration
 	// writes says that it may write to the fabric, shares that it knows of another master.
 	writes, shares bool
-	engine         election.Engine
+	engine         mastership.Election
 	other          other
 	service        service
 }
@@ -185,8 +185,8 @@ func guid(n int) ib.PortGUID { return ib.PortGUID(n + 1) }
 
 func name(n int) string { return string(rune('A' + n)) }
 
-func at(n int) election.Address {
-	return election.Address{LID: ib.LID(n + 1), Port: guid(n)}
+func at(n int) mastership.Address {
+	return mastership.Address{LID: ib.LID(n + 1), Port: guid(n)}
 }
 
 func nodeOf(g ib.PortGUID) int { return int(g) - 1 }
@@ -217,7 +217,7 @@ func (w *world) boot(n int, prio uint8) {
 		x.other = other{state: smp.SMDiscovering}
 		return
 	}
-	c := election.Config{GUID: guid(n), Priority: prio, PollInterval: interval, Polls: polls, Named: w.named}
+	c := mastership.ElectionConfig{GUID: guid(n), Priority: prio, PollInterval: interval, Polls: polls, Named: w.named}
 	c.Trusted = w.ofKind(openSM)
 	if len(c.Trusted) > 0 {
 		c.SMKey, c.ShowKey = listedKey, true
@@ -228,7 +228,7 @@ func (w *world) boot(n int, prio uint8) {
 		c.Trusted = append(c.Trusted, w.ofKind(ours)...)
 	}
 	w.wrong.config(&c)
-	e, err := election.New(c)
+	e, err := mastership.NewElection(c)
 	if err != nil {
 		panic(err)
 	}

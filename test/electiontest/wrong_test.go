@@ -2,7 +2,7 @@ package electiontest
 
 import (
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/election"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
 
@@ -29,7 +29,7 @@ func (x wrong) String() string {
 }
 
 // config is what a manager is told.
-func (x wrong) config(c *election.Config) {
+func (x wrong) config(c *mastership.ElectionConfig) {
 	switch x {
 	case everybodyCounts:
 		c.Named, c.Trusted = false, nil
@@ -39,7 +39,7 @@ func (x wrong) config(c *election.Config) {
 }
 
 // others are those that a manager decides about.
-func (x wrong) others(found []election.Remote) []election.Remote {
+func (x wrong) others(found []mastership.Remote) []mastership.Remote {
 	for i := range found {
 		switch info := &found[i].Info; {
 		case x == mastersUnseen && info.SMState == smp.SMMaster:

@@ -13,9 +13,9 @@ import (
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
-	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/master"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -354,7 +354,7 @@ func TestPartnerTakesOver(t *testing.T) {
 					}
 				}
 			}
-			if most := election.DefaultMasterTimeout; over == 0 || over > most {
+			if most := mastership.DefaultMasterTimeout; over == 0 || over > most {
 				t.Errorf("seen after %v, want at most %v", over, most)
 			}
 			if f.answered >= lifetime || f.answered < over || f.proved < lifetime {

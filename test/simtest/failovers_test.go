@@ -14,8 +14,8 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
@@ -171,7 +171,7 @@ func (x *failovers) round() {
 		x.until("the last move is carried out", time.Minute, func() bool { return former.carriedOut(x.wanted) })
 		x.until("nobody joins or leaves", time.Minute, func() bool { return !slices.ContainsFunc(x.requesters, (*requester).changes) })
 	}
-	x.run(askWait + time.Duration(x.r.Int64N(int64(election.DefaultMasterTimeout)))) // at any time between two polls
+	x.run(askWait + time.Duration(x.r.Int64N(int64(mastership.DefaultMasterTimeout)))) // at any time between two polls
 	x.out.requests.begin(x.fabric.Now())
 	if moves {
 		x.move()
@@ -345,7 +345,7 @@ func TestFailovers(t *testing.T) {
 			if text := out.wrong(loss); text != "" {
 				t.Error(text)
 			}
-			if soon := slices.Max(out.answered); loss == 0 && soon > 2*election.DefaultMasterTimeout {
+			if soon := slices.Max(out.answered); loss == 0 && soon > 2*mastership.DefaultMasterTimeout {
 				t.Errorf("the first right answer came after %v: hosts were told of the new master only after the wait", soon)
 			}
 			if out.only == 0 || out.moved == 0 || out.moved == 4 || out.requests.answered == 0 || out.requests.held == 0 {

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/topology"
 	"github.com/ibwarden/ibwarden/test/need"
@@ -24,8 +24,8 @@ func TestHungManagers(t *testing.T) {
 		other bool // the other standby is stopped, and the master killed
 		most  time.Duration
 	}{
-		{"the master is stopped", false, election.DefaultMasterTimeout},
-		{"the master is killed, and another standby is stopped", true, 2 * election.DefaultMasterTimeout},
+		{"the master is stopped", false, mastership.DefaultMasterTimeout},
+		{"the master is killed, and another standby is stopped", true, 2 * mastership.DefaultMasterTimeout},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			list := generate(t, "demo")

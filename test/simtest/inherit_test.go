@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/peers"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
@@ -260,11 +260,11 @@ func TestStrictFencesWhoProvesNothing(t *testing.T) {
 					g.port.SetIsSM(on%2 == 1)
 				}
 			default:
-				r.run(peers.ProofGrace / 2)
+				r.run(mastership.ProofGrace / 2)
 				if len(alarms(m, since)) != 1 || has[event.Fenced](m, since) {
 					t.Errorf("after half of its time: %v", m.events)
 				}
-				r.run(peers.ProofGrace)
+				r.run(mastership.ProofGrace)
 			}
 			if !has[event.Fenced](m, since) || len(valid(r.table(r.switchPort("red-3")))) != 0 {
 				t.Errorf("after its time: %v", m.events)
@@ -288,14 +288,14 @@ func TestProofLiftsTheFence(t *testing.T) {
 	m := r.joinAs("mgmt-1", c, y)
 	r.run(time.Second)
 	mute := r.seat("blue-6", func(*rival) link.Engine { return &rogue{mute: true} })
-	r.run(2 * peers.ProofGrace)
+	r.run(2 * mastership.ProofGrace)
 	if len(valid(r.table(r.switchPort("blue-6")))) != 0 {
 		t.Fatalf("not fenced: %v", m.events)
 	}
 	c.Known = m.engine.(*engine.Engine).Assigned()
 	r.leave(m)
 	m = r.joinAs("mgmt-1", c, y)
-	r.run(3 * peers.ProofGrace)
+	r.run(3 * mastership.ProofGrace)
 	if has[event.Unfenced](m, 0) || len(valid(r.table(r.switchPort("blue-6")))) != 0 {
 		t.Errorf("a start lifts the fence before a manager that proves nothing: %v", m.events)
 	}

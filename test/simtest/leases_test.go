@@ -3,7 +3,7 @@ package simtest
 import (
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/manager/lease"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 )
 
 // storeMost is how long a request to the store, or its answer, is under way at the most.
@@ -11,7 +11,7 @@ const storeMost = 20 * time.Millisecond
 
 // post is what a clerk and the store tell each other about the right to write.
 type post struct {
-	keeper *lease.Keeper
+	keeper *mastership.Keeper
 	mail   []func() // answers that have arrived
 	beatAt time.Duration
 	taking bool
@@ -46,8 +46,8 @@ func (s *succession) soon(most time.Duration) time.Duration {
 }
 
 // written enters the record of who may write, and lets all know who watch it.
-func (s *succession) written(r lease.Record) {
-	r.Version, r.TTL = s.record.Version+1, lease.DefaultTTL
+func (s *succession) written(r mastership.Record) {
+	r.Version, r.TTL = s.record.Version+1, mastership.DefaultTTL
 	s.record = r
 	for _, c := range s.clerks {
 		s.call(c, func() func() { return func() { c.keeper.See(s.fabric.Now(), r) } })
@@ -77,13 +77,13 @@ func (s *succession) leaseTurn(c *clerk) {
 		s.tell(c)
 		s.call(c, func() func() {
 			if s.record.Term == term {
-				s.written(lease.Record{Term: term, Given: true})
+				s.written(mastership.Record{Term: term, Given: true})
 			}
 			return func() {}
 		})
 	}
 	if now >= c.beatAt {
-		c.beatAt = now + lease.RenewEvery(lease.DefaultTTL)
+		c.beatAt = now + mastership.RenewEvery(mastership.DefaultTTL)
 		s.fabric.At(c.beatAt, func() {})
 		if s.read(c); k.Term() != 0 {
 			s.renew(c)
@@ -113,7 +113,7 @@ func (s *succession) renew(c *clerk) {
 				}
 			}
 		}
-		s.written(lease.Record{Term: term})
+		s.written(mastership.Record{Term: term})
 		return func() { c.keeper.Renewed(sent, term) }
 	})
 }
@@ -130,7 +130,7 @@ func (s *succession) acquire(c *clerk) {
 		}
 		s.epoch++
 		epoch := s.epoch
-		s.written(lease.Record{Term: uint64(epoch)})
+		s.written(mastership.Record{Term: uint64(epoch)})
 		return func() {
 			c.keeper.Took(sent, uint64(epoch), seen)
 			c.epoch, c.leads, c.fenced = epoch, true, false

@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/peers"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -36,7 +36,7 @@ type partner struct {
 
 // overheard notes what a manager tells of its policy.
 type overheard struct {
-	peers.Vouches
+	mastership.Vouches
 	of *partner
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/lease"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/master"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -30,7 +30,7 @@ type together struct {
 	tenancy tenancy
 	objects files.Objects
 	written int // of objects
-	record  lease.Record
+	record  mastership.Record
 	all     []*starter
 	steps   int    // packets of managers that have arrived
 	gated   func() // what the store does with the first M_Keys, which waits until it is called
@@ -40,7 +40,7 @@ type together struct {
 // starter is a manager of these.
 type starter struct {
 	*seat
-	keeper       *lease.Keeper
+	keeper       *mastership.Keeper
 	beat         time.Duration
 	taking       bool
 	due, writing bool
@@ -74,7 +74,7 @@ func (x *together) later(do func()) { x.fabric.At(x.fabric.Now()+storeTakes, do)
 // begin starts a manager at a host, as a new process.
 func (x *together) begin(host int, priority uint8) *starter {
 	x.t.Helper()
-	s := &starter{keeper: lease.NewKeeper(lease.DefaultTTL)}
+	s := &starter{keeper: mastership.NewKeeper(mastership.DefaultTTL)}
 	book := new(mkey.Book)
 	c := engine.Config{Priority: priority, Newcomer: true, Lease: true, Pause: time.Second}
 	c.Seed[0] = byte(host)
@@ -156,8 +156,8 @@ func (x *together) turns() {
 }
 
 // put writes the record of who may write, of which all hear.
-func (x *together) put(r lease.Record) {
-	r.Version, r.TTL = x.record.Version+1, lease.DefaultTTL
+func (x *together) put(r mastership.Record) {
+	r.Version, r.TTL = x.record.Version+1, mastership.DefaultTTL
 	x.record = r
 	for _, s := range x.all {
 		x.later(func() { s.keeper.See(x.fabric.Now(), r) })
@@ -172,15 +172,15 @@ func (x *together) rights(s *starter) {
 		k.Lost()
 		x.later(func() {
 			if x.record.Term == term {
-				x.put(lease.Record{Term: term, Given: true})
+				x.put(mastership.Record{Term: term, Given: true})
 			}
 		})
 	} else if term != 0 && now >= s.beat {
-		s.beat = now + lease.RenewEvery(lease.DefaultTTL)
+		s.beat = now + mastership.RenewEvery(mastership.DefaultTTL)
 		x.fabric.At(s.beat, func() {})
 		x.later(func() {
 			if x.record.Term == term {
-				x.put(lease.Record{Term: term})
+				x.put(mastership.Record{Term: term})
 				k.Renewed(now, term)
 			}
 		})
@@ -191,7 +191,7 @@ func (x *together) rights(s *starter) {
 			s.taking = true
 			x.later(func() {
 				if s.taking = false; x.record.Version == seen.Version {
-					x.put(lease.Record{Term: x.record.Term + 1})
+					x.put(mastership.Record{Term: x.record.Term + 1})
 					k.Took(now, x.record.Term, seen)
 				}
 			})

@@ -12,10 +12,9 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/lease"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/master"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -41,8 +40,8 @@ type succession struct {
 	revisions []tenancy // of the store; 0 is the first
 	carried   int       // the newest that a manager has carried out
 	epoch     store.Epoch
-	record    lease.Record // who may write
-	terms     int          // masterships so far
+	record    mastership.Record // who may write
+	terms     int               // masterships so far
 
 	senders  map[uint32]sender // of Sets, by transaction
 	newest   uint64            // the term of the newest Set that has arrived
@@ -177,7 +176,7 @@ func (s *succession) start(c *clerk, pause time.Duration, change func(*engine.Co
 	p := s.latest().policy()
 	c.known, c.policies, c.term, c.leads, c.completed, c.hung = len(s.revisions)-1, map[*policy.Policy]int{p: len(s.revisions) - 1}, 0, false, false, nil
 	c.fenced, c.alone, c.confirms = false, false, 0
-	c.post = post{keeper: lease.NewKeeper(lease.DefaultTTL)}
+	c.post = post{keeper: mastership.NewKeeper(mastership.DefaultTTL)}
 	c.seat = s.sit(c.at, config, p)
 	c.engine.Manager().AwaitConfirmation()
 	c.driven = &recorder{c.seat.engine, s, c}
@@ -445,7 +444,7 @@ const (
 	flapTime, linkPause = 2 * time.Minute, 30 * time.Second
 	// findMost is how long a subnet may be without a master that did not come back: until
 	// it is given up, and the others are asked.
-	findMost = election.DefaultMasterTimeout + 100*time.Millisecond
+	findMost = mastership.DefaultMasterTimeout + 100*time.Millisecond
 )
 
 // round lets one manager, or two, be struck after so many packets of a change.

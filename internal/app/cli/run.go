@@ -22,8 +22,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
-	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/master"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -216,7 +216,7 @@ keys of other partitions, this needs --policy none.
 	flags.BoolVar(&f.acceptPolicy, "accept-policy", false, "after a takeover from another manager, grant at once what its tables did not (not where it is known to have had another policy)")
 	flags.StringVar(&f.saKey, "sa-key", "0", "SA_Key of trusted queries to subnet administration; 0 trusts none (default with --data: derived from the master secret; ibwarden keys export shows it)")
 	flags.StringVar(&f.state, "state", "", "file that keeps LIDs, allocated P_Keys, fences and registrations of hosts between runs (default: state.json in the data directory)")
-	flags.DurationVar(&f.masterTimeout, "master-timeout", election.DefaultMasterTimeout, "time within which a standby gives up a master of the same secret that does not answer")
+	flags.DurationVar(&f.masterTimeout, "master-timeout", mastership.DefaultMasterTimeout, "time within which a standby gives up a master of the same secret that does not answer")
 	flags.DurationVar(&f.sweep, "sweep-interval", engine.DefaultSweepInterval, "time between light sweeps")
 	flags.IntVar(&f.maxSMPs, "max-smps", 0, fmt.Sprintf("most subnet management requests of a sweep under way at once, 1 to %d; 0 for what suits the link, %d on an adapter", transact.WindowMax, transact.DefaultLimits().Window))
 	flags.DurationVar(&f.guard, "guard-period", engine.DefaultGuardPeriod, "time within which a foreign change to isolation is noticed and undone")
@@ -254,8 +254,8 @@ func (f *runFlags) check() (err error) {
 		return misuse(fmt.Errorf("--lmc %d: want 0 to %d", f.lmc, ib.LMCMax))
 	case f.priority > 15:
 		return misuse(fmt.Errorf("--priority %d: want 0 to 15", f.priority))
-	case f.masterTimeout < election.MinMasterTimeout:
-		return misuse(fmt.Errorf("--master-timeout %v: want at least %v", f.masterTimeout, election.MinMasterTimeout))
+	case f.masterTimeout < mastership.MinMasterTimeout:
+		return misuse(fmt.Errorf("--master-timeout %v: want at least %v", f.masterTimeout, mastership.MinMasterTimeout))
 	case f.maxSMPs < 0 || f.maxSMPs > transact.WindowMax:
 		return misuse(fmt.Errorf("--max-smps %d: want 0 to %d", f.maxSMPs, transact.WindowMax))
 	}

@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/manager/lease"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 )
 
 // Granted is the right to write that a store has given, for the engine of a Runner. Any
@@ -16,21 +16,21 @@ type Granted struct {
 
 // granted is a Grant in the time from an origin.
 type granted struct {
-	lease.Grant
+	mastership.Grant
 	origin time.Time
 }
 
 // Set replaces it. The times of g count from origin.
-func (x *Granted) Set(g lease.Grant, origin time.Time) { x.now.Store(&granted{g, origin}) }
+func (x *Granted) Set(g mastership.Grant, origin time.Time) { x.now.Store(&granted{g, origin}) }
 
 // Seen is when the engine asked for it last, from the origin.
 func (x *Granted) Seen() time.Duration { return time.Duration(x.seen.Load()) }
 
 // At is what an engine is told that asks, in its time, which was now at the latest just before.
-func (x *Granted) At(now time.Duration) lease.Grant {
+func (x *Granted) At(now time.Duration) mastership.Grant {
 	g := x.now.Load()
 	if g == nil {
-		return lease.Grant{}
+		return mastership.Grant{}
 	}
 	out, since := g.Grant, time.Since(g.origin)
 	x.seen.Store(int64(since))

@@ -12,7 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
-	"github.com/ibwarden/ibwarden/internal/manager/lease"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -126,11 +126,11 @@ func TestDataDir(t *testing.T) {
 // the store. Nobody who was given none has it.
 func TestGranted(t *testing.T) {
 	var x daemon.Granted
-	if g := x.At(time.Hour); g != (lease.Grant{}) {
+	if g := x.At(time.Hour); g != (mastership.Grant{}) {
 		t.Errorf("%+v before any was given", g)
 	}
 	const passed = time.Minute
-	for _, g := range []lease.Grant{{Term: 3, Since: 10 * time.Second, Until: 2 * time.Minute, Why: "w"}, {Term: 4, Until: time.Hour}, {Term: 1, Since: time.Nanosecond, Until: time.Minute}} {
+	for _, g := range []mastership.Grant{{Term: 3, Since: 10 * time.Second, Until: 2 * time.Minute, Why: "w"}, {Term: 4, Until: time.Hour}, {Term: 1, Since: time.Nanosecond, Until: time.Minute}} {
 		x.Set(g, time.Now().Add(-passed))
 		now := 10 * time.Second // of the engine: its clock began later than the origin
 		got := x.At(now)

@@ -10,8 +10,8 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
-	"github.com/ibwarden/ibwarden/internal/manager/peers"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
@@ -126,7 +126,7 @@ func (s *Served) Standby(ctx context.Context, to ib.PortGUID) (*observed.SubnetM
 		}
 	}
 	if best == nil {
-		return nil, &service.NotHandedOver{Reason: peers.NoStandby(list, to).Error()}
+		return nil, &service.NotHandedOver{Reason: mastership.NoStandby(list, to).Error()}
 	}
 	return best, nil
 }
@@ -146,7 +146,7 @@ func (s *Served) HandOver(ctx context.Context, to ib.PortGUID) (master bool, err
 		switch {
 		case refused == nil:
 			begun = true
-		case !errors.Is(refused, peers.ErrAsking) || pause(ctx, managersLook) != nil:
+		case !errors.Is(refused, mastership.ErrAsking) || pause(ctx, managersLook) != nil:
 			return false, &service.NotHandedOver{Reason: refused.Error()}
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/files"
-	"github.com/ibwarden/ibwarden/internal/manager/lease"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/metrics"
 	"github.com/ibwarden/ibwarden/internal/web"
 )
@@ -36,7 +36,7 @@ const NoSocket = "none"
 // Add adds the flags.
 func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Store, "store", "", "where tenants, partitions and their history are kept: bolt:DIR, or etcd:URL,... that several managers share (default: store in the data directory; without one, in a directory that is removed at the end)")
-	flags.DurationVar(&f.Lease, "lease", lease.DefaultTTL, "how long the right to write to the fabric stands in a store that managers share, until the master renews it or another takes it, 200ms to 10s")
+	flags.DurationVar(&f.Lease, "lease", mastership.DefaultTTL, "how long the right to write to the fabric stands in a store that managers share, until the master renews it or another takes it, 200ms to 10s")
 	flags.StringVar(&f.socket, "socket", "", "Unix socket of the API, or none (default: ibwarden.sock in the data directory; without one, the socket where commands look for it)")
 	flags.StringVar(&f.listen, "listen", "", "ADDRESS:PORT of the API, with TLS unless it is a loopback address")
 	flags.StringVar(&f.cert, "tls-cert", "", "file with the certificate of the API, PEM")
@@ -56,8 +56,8 @@ func (f *Flags) Check() error {
 // where is on what the flags say to listen.
 func (f *Flags) where() (w api.Where, err error) {
 	w.Listen = f.listen
-	if f.Lease < lease.MinTTL || f.Lease > lease.MaxTTL {
-		return w, fmt.Errorf("--lease %v: want %v to %v", f.Lease, lease.MinTTL, lease.MaxTTL)
+	if f.Lease < mastership.MinTTL || f.Lease > mastership.MaxTTL {
+		return w, fmt.Errorf("--lease %v: want %v to %v", f.Lease, mastership.MinTTL, mastership.MaxTTL)
 	}
 	if f.listen == "" && f.cert+f.key+f.clients != "" {
 		return w, errors.New("--tls-cert, --tls-key and --tls-client-ca: want --listen with them")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
-	"github.com/ibwarden/ibwarden/internal/manager/lease"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
 
@@ -28,7 +28,7 @@ const (
 )
 
 // rights is this manager's part in the lease of a store that managers share: who may write
-// to the fabric (package lease). nil where nothing is shared.
+// to the fabric (package mastership). nil where nothing is shared.
 type rights struct {
 	db     store.Leaser
 	ttl    time.Duration
@@ -41,7 +41,7 @@ type rights struct {
 	ready  atomic.Bool // what the store had when the term began is read
 
 	mu      sync.Mutex
-	keeper  *lease.Keeper
+	keeper  *mastership.Keeper
 	changed chan struct{}  // closed when there is news
 	loaded  bool           // and the engine has it
 	why     string         // the store does not answer, or what else is in the way
@@ -49,7 +49,7 @@ type rights struct {
 }
 
 func newRights(db store.Leaser, ttl time.Duration, lost func()) *rights {
-	r := &rights{db: db, ttl: ttl, origin: time.Now(), lost: lost, keeper: lease.NewKeeper(ttl), changed: make(chan struct{})}
+	r := &rights{db: db, ttl: ttl, origin: time.Now(), lost: lost, keeper: mastership.NewKeeper(ttl), changed: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
 	r.ended.Go(func() { r.follow(ctx) })
@@ -74,7 +74,7 @@ func (r *rights) news() {
 	r.changed = make(chan struct{})
 	g := r.keeper.Grant()
 	if !r.loaded {
-		g = lease.Grant{}
+		g = mastership.Grant{}
 	}
 	g.Why = r.why
 	r.grant.Set(g, r.origin)
@@ -86,7 +86,7 @@ func (r *rights) follow(ctx context.Context) {
 		err := r.db.FollowLease(ctx, func(l store.Lease) {
 			r.mu.Lock()
 			had := r.keeper.Term() != 0
-			r.keeper.See(r.now(), lease.Record{Version: l.Version, Term: uint64(l.Epoch), Given: l.Given, TTL: l.TTL})
+			r.keeper.See(r.now(), mastership.Record{Version: l.Version, Term: uint64(l.Epoch), Given: l.Given, TTL: l.TTL})
 			lost := had && r.keeper.Term() == 0
 			r.explain(nil)
 			r.news()
@@ -121,7 +121,7 @@ func (r *rights) explain(err error) {
 
 // beat renews what this manager has.
 func (r *rights) beat(ctx context.Context) {
-	tick := time.NewTicker(lease.RenewEvery(r.ttl))
+	tick := time.NewTicker(mastership.RenewEvery(r.ttl))
 	defer tick.Stop()
 	for {
 		select {

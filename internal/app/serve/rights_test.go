@@ -10,7 +10,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
-	"github.com/ibwarden/ibwarden/internal/manager/lease"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
@@ -38,7 +38,7 @@ func (l *leased) put(edit func(*store.Lease)) {
 func (l *leased) another() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.put(func(x *store.Lease) { x.Epoch, x.Given, x.TTL = x.Epoch+1, false, lease.DefaultTTL })
+	l.put(func(x *store.Lease) { x.Epoch, x.Given, x.TTL = x.Epoch+1, false, mastership.DefaultTTL })
 }
 
 // fails has the store answer so.
@@ -119,7 +119,7 @@ func hold(t *testing.T, do func(*testing.T, *holder)) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &holder{t: t, store: &leased{changed: make(chan struct{})}, served: daemon.NewServed("test")}
 		h.engine = engine.New(engine.Config{}, &policy.Policy{}, nil)
-		h.rights = newRights(h.store, lease.DefaultTTL, func() { h.losses++ })
+		h.rights = newRights(h.store, mastership.DefaultTTL, func() { h.losses++ })
 		synctest.Wait()
 		do(t, h)
 		h.end()
@@ -135,7 +135,7 @@ func (h *holder) asks() uint64 {
 // pass lets time pass, in which the engine asks, and is its last answer.
 func (h *holder) pass(d time.Duration) (term uint64) {
 	for end := h.now() + d; h.now() < end; term = h.asks() {
-		time.Sleep(lease.RenewEvery(h.ttl))
+		time.Sleep(mastership.RenewEvery(h.ttl))
 	}
 	return term
 }
@@ -166,11 +166,11 @@ func TestHungEngine(t *testing.T) {
 			if got := h.pass(3 * hungAfter); got != term || h.store.counts() < int(hungAfter/h.ttl) {
 				t.Fatalf("the engine asks, and the lease is not renewed: term %d of %d", got, term)
 			}
-			time.Sleep(hungAfter - lease.RenewEvery(h.ttl)/2)
+			time.Sleep(hungAfter - mastership.RenewEvery(h.ttl)/2)
 			if synctest.Wait(); h.store.counts() == 0 {
 				t.Errorf("not renewed although the engine asked less than %v ago", hungAfter)
 			}
-			time.Sleep(lease.RenewEvery(h.ttl)) // one renewal may be on its way
+			time.Sleep(mastership.RenewEvery(h.ttl)) // one renewal may be on its way
 			synctest.Wait()
 			h.store.counts()
 			time.Sleep(10 * hungAfter)
@@ -318,7 +318,7 @@ func TestRenewalsThatFail(t *testing.T) {
 func TestAwaitOfAStoreThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &leased{changed: make(chan struct{}), err: store.ErrUnavailable}
-		r := newRights(l, lease.DefaultTTL, func() {})
+		r := newRights(l, mastership.DefaultTTL, func() {})
 		short, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		if err := r.await(short); !errors.Is(err, context.DeadlineExceeded) {

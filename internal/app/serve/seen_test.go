@@ -15,7 +15,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/lease"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
@@ -227,9 +227,9 @@ func TestRegainWithALease(t *testing.T) {
 		s.isMaster(true)
 		s.eventually(t, "it leads", s.writes)
 		s.rest(t)
-		s.rights = &rights{keeper: lease.NewKeeper(lease.DefaultTTL)}
+		s.rights = &rights{keeper: mastership.NewKeeper(mastership.DefaultTTL)}
 		if x.holds {
-			s.rights.keeper.Took(0, 1, lease.Record{})
+			s.rights.keeper.Took(0, 1, mastership.Record{})
 		}
 		if x.fenced {
 			if _, err := s.store.Acquire(t.Context(), "another"); err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/lease"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/metrics"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/resource"
@@ -70,7 +70,7 @@ type Options struct {
 	// Base is the policy for as long as no file was applied.
 	Base *policy.Policy
 	// Lease is how long the right to write to the fabric stands in a store that managers
-	// share until it is renewed; 0 for lease.DefaultTTL.
+	// share until it is renewed; 0 for mastership.DefaultTTL.
 	Lease time.Duration
 }
 
@@ -114,7 +114,7 @@ func (s *Service) open(ctx context.Context, o *Options) (err error) {
 			return err
 		}
 		s.db, s.witness, s.seen = db, db, newSeenFiles("", o.State)
-		s.rights = newRights(db, cmp.Or(o.Lease, lease.DefaultTTL), s.lostLease)
+		s.rights = newRights(db, cmp.Or(o.Lease, mastership.DefaultTTL), s.lostLease)
 		s.keep(db)
 		return nil
 	case kind == "bolt" && rest != "":

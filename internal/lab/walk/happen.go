@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/lease"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
@@ -235,9 +235,9 @@ func (w *walk) asked(m *manager) string {
 		m.SetCables(m.Cables())
 		return fmt.Sprint("has its list of cables again: ", m.Cables() != nil)
 	default:
-		var g lease.Grant
+		var g mastership.Grant
 		if w.rng.IntN(4) > 0 {
-			g = lease.Grant{Term: uint64(1 + w.rng.IntN(3)), Since: w.fabric.Now() - time.Second, Until: w.fabric.Now() + time.Minute}
+			g = mastership.Grant{Term: uint64(1 + w.rng.IntN(3)), Since: w.fabric.Now() - time.Second, Until: w.fabric.Now() + time.Minute}
 		} else {
 			g.Why = "a test says so"
 		}

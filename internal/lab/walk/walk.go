@@ -226,7 +226,7 @@ func (w *walk) seen() map[string]string {
 		due, waits := m.Deadline()
 		claims, version := m.Claims()
 		out[fmt.Sprint(i, " state")] = fmt.Sprintf("%+v, settled %v, idle %v, held %v, may write %v, serves %v, asking %d, down %v %q, work %+v %v, due %v %v, claims %v %d", m.Status(), m.Settled(), m.Idle(),
-			m.Held(), m.MayWrite(), m.Serves(), m.Asking(), to, failed, work, some, due > w.fabric.Now(), waits, claims, version)
+			m.Held(), m.Status().State == smp.SMMaster && m.Lease().May(w.fabric.Now()), m.Serves(), m.Asking(), to, failed, work, some, due > w.fabric.Now(), waits, claims, version)
 		out[fmt.Sprint(i, " faults")] = fmt.Sprint(m.Faults(), m.Carried(), m.GuardPeriod())
 		if m.Fabric() != nil {
 			out[fmt.Sprint(i, " groups")] = fmt.Sprint(m.UnknownMLIDs())

@@ -4,9 +4,11 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
@@ -46,13 +48,13 @@ func (e *Engine) noteChanges() (quiet bool) {
 		more = more || c.Attribute != smp.AttrPKeyTable
 	}
 	if more {
-		e.epoch++
+		e.proof.epoch++
 	}
-	s := e.baseline
+	s := e.proof.baseline
 	switch {
 	case s == nil:
 	case all:
-		e.baseline = nil
+		e.proof.baseline = nil
 	default:
 		for _, c := range changes {
 			s.amiss[c.Port] = true
@@ -81,15 +83,15 @@ func (s *baseline) writes(p *plan.Plan) {
 // tells that everything reads as it did when the pass worked out what to write;
 // else that is worked out once more, for the next pass to begin from.
 func (e *Engine) setBaseline(quiet bool, inactive int, p *isolation.Prover) {
-	if e.baseline != nil {
-		e.baseline.listed = true
+	if e.proof.baseline != nil {
+		e.proof.baseline.listed = true
 		return
 	}
 	// What strangers may use is given to nobody; that is worked out as a whole.
 	// Behind a port that is shut there is nothing to work out.
 	strange := e.fabric.HasStranger(func(p *observed.Port) bool { return !e.known.Fences.IsShut(p) })
 	hidden := slices.ContainsFunc(e.unseen, func(u unseen.Port) bool { return !e.known.Fences.IsShut(e.fabric.At(u.Behind)) })
-	if !e.isMaster() || e.failures > 0 || hidden || strange {
+	if !e.isMaster() || e.proof.failures > 0 || hidden || strange {
 		return
 	}
 	if !quiet {
@@ -106,7 +108,7 @@ func (e *Engine) setBaseline(quiet bool, inactive int, p *isolation.Prover) {
 	if !e.desired.Ordinary() {
 		return
 	}
-	e.baseline = &baseline{
+	e.proof.baseline = &baseline{
 		stale: make(map[*observed.Port]bool), amiss: make(map[*observed.Port]bool),
 		prover: p, inactive: inactive, listed: true,
 	}
@@ -116,7 +118,7 @@ func (e *Engine) setBaseline(quiet bool, inactive int, p *isolation.Prover) {
 // something may have to be written. ok is false, and nothing has changed, if that takes a
 // full pass.
 func (e *Engine) update(next desired.Resolved) (r *desired.Result, at []*observed.Port, ok bool) {
-	s := e.baseline
+	s := e.proof.baseline
 	if s == nil || e.isBound() || s.passes >= maxPasses {
 		return nil, nil, false
 	}
@@ -154,11 +156,11 @@ func (e *Engine) regrant(changed []ib.PortGUID, now *desired.Result) {
 		return a.Base == b.Base && a.Name == b.Name
 	})
 	if !same {
-		e.baseline.prover = isolation.NewProver(e.fabric, now.Resolution.Partitions, now.Raw())
+		e.proof.baseline.prover = isolation.NewProver(e.fabric, now.Resolution.Partitions, now.Raw())
 		return
 	}
 	for _, g := range changed {
-		e.baseline.prover.Allow(g, now.Resolution.KeysOf(g))
+		e.proof.baseline.prover.Allow(g, now.Resolution.KeysOf(g))
 	}
 }
 
@@ -166,11 +168,11 @@ func (e *Engine) regrant(changed []ib.PortGUID, now *desired.Result) {
 func (e *Engine) conclude() (*event.Result, *isolation.Prover) {
 	r := &event.Result{
 		Policy: e.policy, Counts: e.counts, Partitions: e.desired.Resolution.Partitions,
-		Writes: e.run.Writes(), Failures: e.failures, Faults: len(e.faults), Compiled: e.compiled,
-		Multicast: e.proveGroups(), Fences: e.fences(), Outdated: e.newPolicy != nil,
+		Writes: e.writing.run.Writes(), Failures: e.proof.failures, Faults: len(e.faults), Compiled: e.writing.compiled,
+		Multicast: e.proveGroups(), Fences: e.fences(), Outdated: e.agenda.policy != nil,
 	}
 	var prover *isolation.Prover
-	if s := e.baseline; s != nil {
+	if s := e.proof.baseline; s != nil {
 		prover, r.Inactive = s.prover, s.inactive
 	} else {
 		prover, r.Inactive = isolation.NewProver(e.fabric, e.desired.Resolution.Partitions, e.desired.Raw()), e.desired.Tables.Inactive(e.fabric)
@@ -179,9 +181,30 @@ func (e *Engine) conclude() (*event.Result, *isolation.Prover) {
 	if e.config.Profile != protect.None {
 		r.Proof.Rest(e.changeable())
 	}
-	r.Proof.Heed(isolation.Unnamed(e.fabric, e.peers.Names))
-	e.restate = false
+	r.Proof.Heed(isolation.Unnamed(e.fabric, e.master.Names))
+	e.agenda.restate = false
 	return r, prover
+}
+
+// proof is what the last pass left of what it judged, for the next one.
+type proof struct {
+	baseline *baseline // nil: the next pass looks at the whole
+	epoch    uint64    // goes up when more than P_Key tables reads otherwise than before
+	grounds  grounds
+	// strangers tells that something behind a link makes no sense.
+	strangers  bool
+	failures   int
+	unfinished map[unfinished]bool
+	// claims are the LIDs that ports have and ought not to have; claimed is their version.
+	claims  []lid.Claim
+	claimed uint64
+}
+
+// unfinished is an attribute that the last pass could not write: that it is not
+// as it should be is nobody else's doing.
+type unfinished struct {
+	port      *observed.Port
+	attribute mad.AttributeID
 }
 
 // grounds are the places where a host could change what was proved, as long as
@@ -194,8 +217,8 @@ type grounds struct {
 
 // changeable lists the places where a host could change what is proved.
 func (e *Engine) changeable() []isolation.Finding {
-	if g := &e.grounds; !g.known || g.epoch != e.epoch || e.baseline == nil {
-		*g = grounds{true, e.epoch, isolation.Changeable(e.fabric, e.cabling.list.Declares())}
+	if g := &e.proof.grounds; !g.known || g.epoch != e.proof.epoch || e.proof.baseline == nil {
+		*g = grounds{true, e.proof.epoch, isolation.Changeable(e.fabric, e.cabling.list.Declares())}
 	}
-	return e.grounds.found
+	return e.proof.grounds.found
 }

@@ -29,14 +29,14 @@ func (e *Engine) Cables() *cables.List { return e.cabling.list }
 // SetCables replaces the list of cables. It takes effect with the next sweep.
 func (e *Engine) SetCables(l *cables.List) {
 	e.cabling.list, e.keys.Listed = l, true
-	e.wantSweep("another list of cables")
+	e.agenda.wantSweep("another list of cables")
 }
 
 // SetRoutingFile replaces the forwarding tables for routing.File. They take effect with the
 // next sweep.
 func (e *Engine) SetRoutingFile(t *observed.LFTs) {
 	e.config.RoutingFile = t
-	e.wantSweep("another file of forwarding tables")
+	e.agenda.wantSweep("another file of forwarding tables")
 }
 
 // learns reports whether the next sweep, or the current one, is to learn a list of cables.
@@ -45,7 +45,7 @@ func (e *Engine) learns() bool { return e.config.LearnCables && e.cabling.list =
 // learnCables learns a list from the sweep that has ended, or the best of several. again
 // says that the subnet is to be swept once more: for another try, or with the list.
 func (e *Engine) learnCables() (again bool, err error) {
-	d := e.discovery
+	d := e.sweep.discovery
 	doubt := func(p *observed.Port) string {
 		if reason, fenced := e.known.Fences[p.Place()]; fenced && strings.HasPrefix(reason, fence.CableReason) {
 			return "it was fenced before: " + reason

@@ -7,41 +7,52 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
-	"github.com/ibwarden/ibwarden/internal/manager/peers"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
 // host is the engine as its peers see it.
-type host struct{ *Engine }
-
-func (h host) Ends() []*observed.Port                            { return h.ends }
-func (h host) Holder(lid ib.LID) *observed.Port                  { return h.holder(lid) }
-func (h host) Emit(ev event.Event)                               { h.emit(ev) }
-func (h host) Begin(phase string)                                { h.begin(phase) }
-func (h host) WantSweep(reason string)                           { h.wantSweep(reason) }
-func (h host) WantElection(reason string)                        { h.wantElection(reason) }
-func (h host) Answer(p mad.SMP, dlid ib.LID)                     { h.answer(p, dlid) }
-func (h host) Waiting() (n, most int)                            { return len(h.outbox), outboxMax }
-func (h host) Withholds(m election.Message) bool                 { return h.delaysHandover(m) }
-func (h host) Shared(shared bool)                                { h.nap.ToldOfMasters(!shared); h.share(shared) }
-func (h host) Restate()                                          { h.restate = true }
-func (h host) Fences() []fence.Fence                             { return h.fences() }
-func (h host) Ask(r transact.Request, then func(transact.Reply)) { h.window.Do(r, then) }
-
-// Rules are what tables are made of, of which partners tell each other.
-func (h host) Rules() peers.Rules {
-	c := &h.config
-	return peers.Rules{Policy: h.wanted(), Numbers: h.known.PKeys, Besides: peers.Besides{Profile: c.Profile.String(), Routing: string(c.Routing), LMC: uint8(c.LMC), GIDPrefix: c.GIDPrefix}}
+type host struct {
+	*Engine
+	facts mastership.Facts // as they were told last
 }
 
-// Probe looks whether devices answer that did not.
-func (h host) Probe() {
+func (h *host) Facts() *mastership.Facts {
+	h.facts = mastership.Facts{Fabric: h.fabric, Ends: h.ends, Cables: h.cabling.list, Fences: h.known.Fences}
+	return &h.facts
+}
+func (h *host) Emit(ev event.Event)                               { h.emit(ev) }
+func (h *host) Answer(p mad.SMP, dlid ib.LID, share int)          { h.answer(p, dlid, share) }
+func (h *host) Withholds(m mastership.Message) bool               { return h.delaysHandover(m) }
+func (h *host) Shared(shared bool)                                { h.master.Nap.ToldOfMasters(!shared); h.share(shared) }
+func (h *host) Ask(r transact.Request, then func(transact.Reply)) { h.window.Do(r, then) }
+
+// Want notes what managers that came or went ask for.
+func (h *host) Want(w mastership.Want, why string) {
+	switch w {
+	case mastership.WantSweep:
+		h.agenda.wantSweep(why)
+	case mastership.WantElection:
+		h.agenda.wantElection(why)
+	case mastership.WantProof:
+		h.agenda.restate = true
+	case mastership.WantProbe:
+		h.probeSilent()
+	}
+}
+
+// Rules are what tables are made of, of which partners tell each other.
+func (h *host) Rules() mastership.Rules {
+	c := &h.config
+	return mastership.Rules{Policy: h.wanted(), Numbers: h.known.PKeys, Besides: mastership.Besides{Profile: c.Profile.String(), Routing: string(c.Routing), LMC: uint8(c.LMC), GIDPrefix: c.GIDPrefix}}
+}
+
+// probeSilent looks whether devices answer that did not.
+func (h *host) probeSilent() {
 	if h.watches() {
 		h.probe()
 		for _, p := range h.silent {
@@ -51,50 +62,48 @@ func (h host) Probe() {
 }
 
 // Follow acts on a change of the state in the election.
-func (h host) Follow(f election.Effects) {
-	h.right.Master(h.now, f.To == smp.SMMaster)
+func (h *host) Follow(f mastership.Effects) {
+	h.master.Became(h.now, f)
 	if f.From == smp.SMStandby && (f.To == smp.SMDiscovering || f.To == smp.SMMaster) {
 		h.succeed(f)
 		h.emit(event.TakingOver{From: f.Former, Reason: f.Why})
 	}
 	if f.From == smp.SMMaster && f.To != smp.SMMaster {
-		h.window.ReadOnly(true) // the next one may have written otherwise before a Set is sent again
-		h.standby, h.leading, h.retryAt = standby{}, leading{}, h.now+watch.StandbyReads
+		h.standby, h.ownLID, h.agenda.retryAt = standby{}, ownLID{}, h.now+watch.StandbyReads
+		h.hosts.succeeds, h.hosts.unasked = false, false
 		h.emit(event.Deferred{Reason: f.Why})
 		h.resign()
-	}
-	if f.To == smp.SMMaster {
-		h.window.ReadOnly(h.right.Halted())
 	}
 	h.restoreKeys()
 }
 
-func (e *Engine) openPeers(c Config) {
-	e.peers = peers.New(peers.Config{
+func (e *Engine) openMastership(c Config) {
+	e.master = mastership.Open(mastership.Config{
 		Limits: c.Limits, Seed: c.Seed, Profile: c.Profile, Newcomer: c.Newcomer && !c.Known.Managed,
-		Election: election.Config{
+		Election: mastership.ElectionConfig{
 			Priority: c.Priority, SMKey: c.SMKey, ShowKey: c.ShowSMKey, Trusted: c.Trusted, Key: c.SMKeys,
 			MasterTimeout: c.MasterTimeout,
 		},
 		Vouches: c.Vouches,
-	}, host{e})
+	}, &host{Engine: e}, c.Lease, e.window, e.beside.window)
 }
 
 // startElection reads SMInfo of every other port with IsSM set.
 func (e *Engine) startElection(now time.Duration) {
-	e.state, e.reelect = stateElecting, ""
-	e.peers.Close()
+	e.step(onMasterUnknown)
+	e.agenda.election = ""
+	e.master.Close()
 	if err := e.lockedOut(e.fabric); err != nil {
-		e.peers.Mute()
+		e.master.Mute()
 		e.lockOut(now, err)
 		return
 	}
 	if err := e.enterElection(); err != nil {
-		e.peers.Mute()
+		e.master.Mute()
 		e.refuse(now, nil, err)
 		return
 	}
-	e.peers.Begin(now)
+	e.master.Begin(now)
 }
 
 // enterElection checks that this manager can take part in the election; otherwise it may
@@ -103,17 +112,17 @@ func (e *Engine) enterElection() error {
 	if e.fabric.Self == nil {
 		return errors.New("the manager's own port did not answer")
 	}
-	return e.peers.Err()
+	return e.master.Err()
 }
 
 // elected goes on as master, or goes to standby.
 func (e *Engine) elected(now time.Duration) {
-	if e.peers.Named() {
+	if e.master.Named() {
 		e.electedNamed(now)
 		return
 	}
-	if why, master := e.peers.DecideBelieved(now); !master {
-		e.standBy(now, event.Deferred{Master: e.peers.Master(), Reason: why})
+	if why, master := e.master.DecideBelieved(now); !master {
+		e.standBy(now, event.Deferred{Master: e.master.Master(), Reason: why})
 		return
 	}
 	e.lead(now)
@@ -122,36 +131,37 @@ func (e *Engine) elected(now time.Duration) {
 // electedNamed goes on as master, stands by, or leaves a subnet to its present master.
 func (e *Engine) electedNamed(now time.Duration) {
 	if !e.isMaster() {
-		if p := e.peers.Incumbent(); p != nil {
+		if p := e.master.Incumbent(); p != nil {
 			e.emit(event.Unexpected{Port: p.GUID, At: facts.Where(p)})
-			e.rest(now, stateRefused)
-			e.retryAt = now + e.config.DriftPeriod
+			e.rest(now, onUnexpectedMaster)
+			e.agenda.retryAt = now + e.config.DriftPeriod
 			return
 		}
-		e.peers.Settle(now)
-		if why, master := e.peers.Decide(now); !master {
-			e.standBy(now, event.Deferred{Master: e.peers.Master(), Reason: why})
+		e.master.Settle(now)
+		if why, master := e.master.Decide(now); !master {
+			e.standBy(now, event.Deferred{Master: e.master.Master(), Reason: why})
 			return
 		}
 	}
 	e.lead(now)
 }
 
-// isMaster reports whether this manager may write.
-func (e *Engine) isMaster() bool { return e.peers.IsMaster() }
+// isMaster reports whether this manager is master. Whether it may write now, MayWrite reports.
+func (e *Engine) isMaster() bool { return e.master.IsMaster() }
 
 // resign ends all writing, since only a master writes.
 func (e *Engine) resign() {
 	switch e.state {
 	case stateWatching, stateHeld:
-		e.state = stateStandby
+		e.step(onDeposed)
 	case statePausing:
-		e.state, e.discovery = stateStandby, nil
+		e.step(onDeposed)
+		e.sweep.discovery = nil
 	case stateSweeping:
-		e.discovery.WriteNothing()
+		e.sweep.discovery.WriteNothing()
 	case stateApplying, stateKeying, stateReleasing, stateAnnouncing:
-		if e.run != nil { // none while a LID moves
-			e.run.Stop()
+		if e.writing.run != nil { // none while a LID moves
+			e.writing.run.Stop()
 		}
 	}
 }
@@ -159,7 +169,7 @@ func (e *Engine) resign() {
 // tickPeers advances the time of the election.
 func (e *Engine) tickPeers(now time.Duration) {
 	if e.state != stateReleasing { // an offer stands until it can be sent
-		e.peers.Tick(now)
+		e.master.Tick(now)
 	}
 }
 
@@ -174,11 +184,11 @@ func (e *Engine) ownerOf(lid ib.LID) *observed.Port {
 
 // owner is the window that a request belongs to.
 func (e *Engine) owner(p *mad.SMP) *transact.Window {
-	if w := e.peers.Window(p); w != nil {
+	if w := e.master.Window(p); w != nil {
 		return w
 	}
-	if e.side.Owns(p) {
-		return e.side
+	if e.beside.window.Owns(p) {
+		return e.beside.window
 	}
 	return e.window
 }
@@ -186,10 +196,10 @@ func (e *Engine) owner(p *mad.SMP) *transact.Window {
 // nextWindow returns the window of the next request, whose packet is in p; nil when there
 // is none.
 func (e *Engine) nextWindow(now time.Duration, p *mad.SMP) *transact.Window {
-	if w := e.peers.Next(now, p); w != nil {
+	if w := e.master.Next(now, p); w != nil {
 		return w
 	}
-	if !e.nap.On() && e.window.Next(now, p) {
+	if !e.master.Nap.On() && e.window.Next(now, p) {
 		return e.window
 	}
 	return nil

@@ -8,124 +8,61 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
-	"github.com/ibwarden/ibwarden/internal/manager/lease"
-	"github.com/ibwarden/ibwarden/internal/manager/nap"
-	"github.com/ibwarden/ibwarden/internal/manager/peers"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
-	"github.com/ibwarden/ibwarden/internal/manager/quiet"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
-	"github.com/ibwarden/ibwarden/internal/manager/traps"
-	"github.com/ibwarden/ibwarden/internal/manager/unseen"
 	"github.com/ibwarden/ibwarden/internal/manager/vetting"
-	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
-type state uint8
-
-const (
-	stateSweeping state = iota // reading the whole subnet
-	stateElecting              // asking other managers
-	stateKeying                // giving M_Keys
-	stateReading               // the tables, under the keys
-	stateApplying
-	stateWatching   // idle between light sweeps
-	stateChecking   // a light sweep
-	stateStandby    // another manager is master
-	stateRefused    // the first policy does not fit
-	stateHeld       // Config.Hold: waits to be told what to write
-	stateAnnouncing // telling hosts of a new master; standby.go
-	statePausing    // until what an earlier manager sent has landed; package quiet
-	stateRefreshing // PortInfo and SwitchInfo once more, after that
-	stateReleasing  // ports give up their M_Keys; handover.go
-	stateNarrowing  // taking away before a sweep or an election; narrow.go
-)
-
-// Engine is one subnet manager.
+// Engine is one subnet manager. What a phase needs is in a value of its own, which ends with it; the
+// rest is what the manager knows of the subnet, and what it has to do.
 type Engine struct {
-	config Config
-	policy *policy.Policy
-	window *transact.Window
-	state  state
+	config  Config
+	observe func(event.Event)
+	now     time.Duration // as the engine was last told
+	machine
 
-	discovery *sweep.Discovery
-	fabric    *observed.Fabric
-	counts    observed.Counts
-	ends      []*observed.Port // its end ports by GUID
-	resolver  *policy.Resolver // among them and those unseen
-	desired   *desired.Result  // of policy
-	baseline  *baseline        // nil: the next pass looks at the whole
-	epoch     uint64           // goes up when more than P_Key tables reads otherwise than before
-	grounds   grounds
-	strangers bool // something behind a link makes no sense
-	run       *apply.Run
-	stage     string
-	peers     *peers.Peers
+	// What it is to do, and by what.
+	policy *policy.Policy
+	agenda agenda
+	window *transact.Window // of passes
+	outbox []outgoing
+
+	// The phases.
+	sweep     sweeping
+	writing   writing
+	narrowing *narrowing
+	round     round
+	standby   standby
 	handover  handover
-	inheritance
-	known   desired.Assigned
-	unseen  []unseen.Port
-	carried Carried
-	// aliasesRead tells that the last sweep of the whole subnet, or the one
-	// under way, reads GUIDInfo.
-	aliasesRead bool
-	// lanesRead tells that it read the tables of virtual lanes.
-	lanesRead bool
-	claims    []lid.Claim
-	claimed   uint64 // version of claims
-	routes    *desired.Routes
-	noted     []string // routes.Notes, as last told
-	multicast grouping
-	cabling   cabling
+	carried   Carried
+
+	// What it knows.
+	snapshot                 // the subnet as it was last read
+	desired  *desired.Result // of policy
+	known    desired.Assigned
 	// settled tells that a policy stands on the subnet: from then on sweeps
 	// may clear PortStateChange, and a refused policy leaves the old one.
-	settled    bool
-	renewed    bool // Config.Reregister is done with
-	hosts      watch.Asked
-	failures   int
-	faults     []sweep.Fault // of the subnet as it was last read
-	compiled   int
-	unfinished map[unfinished]bool
+	settled   bool
+	proof     proof
+	routing   routes
+	multicast grouping
+	cabling   cabling
+	keys      keying.Keying
+	names     vetting.Names
+	beside    beside
 
-	outbox    []outgoing
-	observe   func(event.Event)
-	nextCheck time.Duration
-	checks    []observed.Block
-	cursor    int
-	checkFrom int           // where the cursor stood when the light sweep began
-	resweep   string        // why the whole subnet has to be read again
-	sweepFrom time.Duration // no sweep of the whole subnet before this
-	retryAt   time.Duration // when to sweep again in any case, 0 for never
-	newPolicy *policy.Policy
-
-	quiet   quiet.Quiet
-	standby standby
-	nap     nap.Nap
-	right   lease.Right // to write
-	keys    keying.Keying
-	traps   traps.Heard   // that were not repressed
-	now     time.Duration // as the engine was last told
-	// side has the requests that no pass waits for: looks, probes, guards.
-	side *transact.Window
-	attention
-	narrowing
-	rerouting bool // forwarding tables around links that went down are being written
-	leading
-	names  vetting.Names
-	sweeps event.Sweeps
-}
-
-// unfinished is an attribute that the last pass could not write: that it is not
-// as it should be is nobody else's doing.
-type unfinished struct {
-	port      *observed.Port
-	attribute mad.AttributeID
+	// Who is master, and what follows from that.
+	master *mastership.Mastership
+	bounds bounds
+	ownLID ownLID
+	hosts  hosts
 }
 
 type outgoing struct {
@@ -140,15 +77,13 @@ func New(c Config, p *policy.Policy, observe func(event.Event)) *Engine {
 	if observe == nil {
 		observe = func(event.Event) {}
 	}
-	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe}
+	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe, agenda: newAgenda()}
 	e.openKeys()
 	e.names.Known = c.Known.Names
 	e.cabling.list = c.Cables
 	e.window.Seed(c.Seed)
-	e.openPeers(c)
 	e.openSide(c)
-	e.openLease()
-	e.quiet.AtStart = true
+	e.openMastership(c)
 	e.startSweep()
 	return e
 }
@@ -176,8 +111,8 @@ func (e *Engine) Assigned() desired.Assigned {
 // After a takeover from another manager it is what lets the policy give more than the
 // tables held then; after AcceptPolicy, where that is known to have had another policy.
 func (e *Engine) SetPolicy(p *policy.Policy) {
-	e.newPolicy = p
-	e.nap.ToldOfPolicy()
+	e.agenda.policy = p
+	e.master.Nap.ToldOfPolicy()
 	e.accept()
 	e.emit(event.PolicyGiven{})
 }
@@ -185,8 +120,8 @@ func (e *Engine) SetPolicy(p *policy.Policy) {
 // FollowPolicy replaces the policy by one that another manager has set, as a standby learns
 // of it. Unlike SetPolicy it lifts no bound: after a takeover the tables may be newer.
 func (e *Engine) FollowPolicy(p *policy.Policy) {
-	e.newPolicy = p
-	e.nap.ToldOfPolicy()
+	e.agenda.policy = p
+	e.master.Nap.ToldOfPolicy()
 	e.emit(event.PolicyGiven{})
 }
 
@@ -200,14 +135,14 @@ func (e *Engine) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
 		return dlid, true
 	}
 	from := e.nextWindow(now, p)
-	if from == nil && e.nap.On() {
+	if from == nil && e.master.Nap.On() {
 		return 0, false
 	}
 	if from == nil {
-		some := e.side.Next(now, p)
-		return e.side.LIDOf(p), some
+		some := e.beside.window.Next(now, p)
+		return e.beside.window.LIDOf(p), some
 	}
-	e.peers.Act()
+	e.master.Act()
 	return from.LIDOf(p), true
 }
 
@@ -222,41 +157,43 @@ func (e *Engine) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
 		e.hears(p)
 		e.owner(p).Receive(now, p)
 	} else {
-		e.peers.Heard(now)
+		e.master.Heard(now)
 		e.receiveRequest(now, p, slid)
 	}
-	e.step(now)
+	e.goOn(now)
 }
 
 // Lost takes back a request that nobody answered.
 func (e *Engine) Lost(now time.Duration, p *mad.SMP) {
 	e.timeIs(now)
 	e.owner(p).Lost(now, p)
-	e.step(now)
+	e.goOn(now)
 }
 
 // Expire tells that time has passed.
 func (e *Engine) Expire(now time.Duration) {
 	e.timeIs(now)
-	e.peers.Expire(now)
-	if e.nap.On() {
+	e.master.Expire(now)
+	if e.master.Nap.On() {
 		e.tickPeers(now)
-		e.step(now)
+		e.goOn(now)
 		return
 	}
 	e.window.Expire(now)
-	e.side.Expire(now)
-	e.narrowedEnough(now)
+	e.beside.window.Expire(now)
+	if e.state == stateNarrowing && e.narrowing.expire(now) {
+		e.narrowed()
+	}
 	e.watchGuards(now)
 	e.askMutes(now)
 	e.tickPeers(now)
-	if e.state == stateWatching && now >= e.nextCheck {
+	if e.state == stateWatching && now >= e.round.next {
 		e.startCheck()
 	}
 	if e.state == statePausing && now >= e.pauseEnds() {
 		e.paused()
 	}
-	e.step(now)
+	e.goOn(now)
 }
 
 // atRest reports whether nothing is under way.
@@ -264,16 +201,18 @@ func (e *Engine) atRest() bool {
 	return e.state == stateWatching || e.state == stateStandby || e.state == stateRefused || e.state == stateHeld
 }
 
-// step goes on as far as it can without an answer.
-func (e *Engine) step(now time.Duration) {
-	e.peers.Advance(now)
+// goOn goes on as far as it can without an answer.
+func (e *Engine) goOn(now time.Duration) {
+	e.master.Advance(now)
 	e.lookAtLease(now)
 	if e.naps(now) {
 		return
 	}
 	e.abandonReading()
 	e.giveWay(now)
+	e.recover()
 	for e.window.Idle() && e.advance(now) {
+		e.recover()
 	}
 }
 
@@ -282,11 +221,11 @@ func (e *Engine) step(now time.Duration) {
 func (e *Engine) advance(now time.Duration) bool {
 	switch e.state {
 	case stateSweeping:
-		if e.discovery.Advance() {
+		if e.sweep.discovery.Advance() {
 			e.swept(now)
 		}
 	case stateElecting:
-		if e.peers.Awaits() {
+		if e.master.Awaits() {
 			return false
 		}
 		e.elected(now)
@@ -299,7 +238,7 @@ func (e *Engine) advance(now time.Duration) bool {
 	case stateRefreshing:
 		e.refreshed(now)
 	case stateReading:
-		if e.discovery.Advance() {
+		if e.sweep.discovery.Advance() {
 			e.rested(now)
 		}
 	case stateReleasing:
@@ -307,10 +246,10 @@ func (e *Engine) advance(now time.Duration) bool {
 	case stateNarrowing:
 		e.narrowed()
 	case stateApplying:
-		if e.isMaster() && !e.right.May(now) {
+		if e.isMaster() && !e.MayWrite() {
 			return false // another manager may have written what would be proved
 		}
-		if e.run.Advance() {
+		if e.writing.run.Advance() {
 			if e.config.Hold {
 				return e.carriedOut(now)
 			}
@@ -328,36 +267,36 @@ func (e *Engine) advance(now time.Duration) bool {
 
 func (e *Engine) startSweep() {
 	e.cancelLooks()
-	e.sweeps.Full++
-	e.state, e.resweep, e.retryAt, e.nextCheck = stateSweeping, "", 0, 0
-	e.revisiting = false
-	e.moved.Clear() // all of it is asked about
-	clear(e.due)
+	e.sweep.counts.Full++
+	e.step(onSubnetUnread)
+	e.round.next = 0
+	e.sweep.links = false
+	e.agenda.sweeping()
 	e.begin(event.PhaseDiscover)
-	e.quiet.Stale = e.mustWait()
-	e.aliasesRead = e.readsAliases()
+	e.master.Wait.Stale = e.mustWait()
+	e.sweep.aliases = e.readsAliases()
 	e.keys.Begin()
 	o := e.Reads()
-	e.lanesRead = o.QoS
-	e.discovery = sweep.Discover(e.window, o)
+	e.sweep.lanes = o.QoS
+	e.sweep.discovery = sweep.Discover(e.window, o)
 }
 
 // Reads is what a sweep of the whole subnet asks for.
 func (e *Engine) Reads() sweep.Options {
 	return sweep.Options{
-		Keys: e.keys.Config.Shown(), MKey: e.config.MKey, InParts: e.givesKeys() || e.quiet.Stale, ClearChange: e.settled && e.MayWrite(), Forwarding: !e.config.KeepRoutes,
+		Keys: e.keys.Config.Shown(), MKey: e.config.MKey, InParts: e.givesKeys() || e.master.Wait.Stale, ClearChange: e.settled && e.MayWrite(), Forwarding: !e.config.KeepRoutes,
 		Multicast: !e.config.LeaveMulticast && !e.config.Hold,
-		QoS:       e.config.ReadLanes || e.config.Routing.UsesLanes() || e.routes.UsesLanes() || e.wanted().UsesLanes(),
-		Aliases:   e.aliasesRead,
+		QoS:       e.config.ReadLanes || e.config.Routing.UsesLanes() || e.routing.routes.UsesLanes() || e.wanted().UsesLanes(),
+		Aliases:   e.sweep.aliases,
 		Cables:    e.cabling.list, Verify: e.learns(), Last: e.cabling.learning.Last,
-		Placed: e.peers.Placed,
+		Placed: e.master.Placed,
 	}
 }
 
 // wanted is the policy that the next pass is for.
 func (e *Engine) wanted() *policy.Policy {
-	if e.newPolicy != nil {
-		return e.newPolicy
+	if e.agenda.policy != nil {
+		return e.agenda.policy
 	}
 	return e.policy
 }
@@ -371,13 +310,13 @@ func (e *Engine) startPass(now time.Duration) {
 		return
 	}
 	e.bind()
-	e.others = false
+	e.bounds.others = false
 	e.cancelLooks()
 	e.begin(event.PhasePlan)
 	p := e.wanted()
-	cut := e.cut == p
-	e.waits, e.repairing, e.replan, e.before = false, false, false, snapshot{}
-	e.newPolicy, e.wayFor, e.cut = nil, nil, nil
+	cut := e.agenda.narrowed == p
+	e.sweep.before = snapshot{}
+	e.agenda.planning()
 	e.noteChanges()
 	var want *desired.Result
 	var at []*observed.Port
@@ -392,20 +331,19 @@ func (e *Engine) startPass(now time.Duration) {
 		}
 		if err != nil {
 			if e.settled && e.names.LooksAgain(p, err) {
-				e.newPolicy = p
+				e.agenda.policy = p
 				e.emit(event.Resweeping{Reason: "a policy that names what was not found yet"})
 				e.startSweep()
 				return
 			}
 			if cut && p != e.policy {
-				e.newPolicy = e.policy // which has lost what p takes away
+				e.agenda.policy = e.policy // which has lost what p takes away
 			}
 			e.refuse(now, p, err)
 			return
 		}
-		e.baseline = nil
+		e.proof.baseline = nil
 	}
-	e.compiled = want.Compiled
 	for _, w := range want.Warnings {
 		e.emit(event.Warned{Text: w})
 	}
@@ -417,97 +355,80 @@ func (e *Engine) startPass(now time.Duration) {
 	e.multicast.fresh = false
 	e.tellUngrouped(nil)
 	if updated {
-		clear(e.baseline.amiss) // all of it is in the plan, or was found right
-		e.write(plan.DiffAt(e.fabric, want.Tables, at))
+		clear(e.proof.baseline.amiss) // all of it is in the plan, or was found right
+		e.write(writePass, plan.DiffAt(e.fabric, want.Tables, at), want.Compiled)
 	} else {
-		e.write(plan.Diff(e.fabric, want.Tables))
-	}
-}
-
-func (e *Engine) write(p *plan.Plan) {
-	e.cancelLooks()
-	e.state, e.stage, e.retries = stateApplying, "", false
-	e.keys.Leaving(p, e.desired.Tables)
-	for _, stopped := range event.AllStopped(p) {
-		e.emit(stopped)
-	}
-	e.run = apply.Start(e.window, p, e.config.Limits.Window)
-	e.run.Withhold(e.desired.Withheld)
-	if e.baseline != nil {
-		e.baseline.writes(p)
+		e.write(writePass, plan.Diff(e.fabric, want.Tables), want.Compiled)
 	}
 }
 
 // applied judges what the devices showed.
 func (e *Engine) applied(now time.Duration) {
-	alone := e.multicast.alone
-	e.multicast.alone = false
 	if !e.isMaster() { // not any more
-		e.rerouting = false
-		e.run = nil
-		e.rest(now, stateStandby)
+		e.writing = writing{}
+		e.rest(now, onDeposed)
 		return
 	}
-	if alone {
+	switch e.writing.kind {
+	case writeGroups:
 		e.regrouped()
 		return
-	}
-	if e.rerouting {
-		e.rerouting = false
-		e.rerouted(now)
+	case writeDetour:
+		e.rerouted()
 		return
 	}
 	e.begin(event.PhaseProve)
 	e.settled, e.known.Managed = true, true
 	e.standby = standby{registered: e.standby.registered}
-	partly := e.repairing
+	partly := e.writing.kind == writeRepair
 	if !partly {
-		e.failures = e.keys.Unset
-		e.unfinished = make(map[unfinished]bool)
+		e.proof.failures = e.keys.Unset
+		e.proof.unfinished = make(map[unfinished]bool)
 	}
-	e.repairing = false
-	e.failures += len(e.run.Failures())
-	for _, f := range e.run.Failures() {
+	e.proof.failures += len(e.writing.run.Failures())
+	for _, f := range e.writing.run.Failures() {
 		e.emit(event.Failed{Failure: f})
 		if errors.Is(f.Err, apply.ErrRecabled) {
 			e.linkMovedAt(f.Port, f.Error(), now+e.config.DriftPeriod) // its switch tells sooner
 		}
-		e.unfinished[unfinished{f.Port, f.Attribute}] = true
+		e.proof.unfinished[unfinished{f.Port, f.Attribute}] = true
 	}
 	e.reportForgotten()
-	e.noteMutes(e.run.Failures(), !partly)
+	e.noteMutes(e.writing.run.Failures(), !partly)
 	e.keys.ComeUp()
 	same := e.noteChanges()
-	if e.baseline == nil {
+	if e.proof.baseline == nil {
 		e.known.Learn(e.fabric)
 		// It answered, and made no sense. Who is undeclared is asked again sooner.
-		e.strangers = e.fabric.HasStranger(func(p *observed.Port) bool { return !p.Silent && !fence.Undeclared(p) })
+		e.proof.strangers = e.fabric.HasStranger(func(p *observed.Port) bool { return !p.Silent && !fence.Undeclared(p) })
 	}
 	e.reregistered()
 	e.lookAtLIDs()
 	result, prover := e.conclude()
 	e.emit(event.Completed{Result: result})
-	e.run = nil
-	if e.baseline == nil || !e.baseline.listed {
+	e.writing = writing{}
+	if e.proof.baseline == nil || !e.proof.baseline.listed {
 		e.listChecks()
 	}
-	e.rest(now, stateWatching)
+	e.rest(now, onDone)
 	e.setBaseline(same, result.Inactive, prover)
 	e.reconsider()
 	e.rereadAliases()
-	if e.strangers && e.retryAt == 0 {
-		e.retryAt = now + e.config.DriftPeriod
+	if e.proof.strangers && e.agenda.retryAt == 0 {
+		e.agenda.retryAt = now + e.config.DriftPeriod
 	}
 }
 
-func (e *Engine) rest(now time.Duration, s state) {
-	if s == stateWatching && !e.isMaster() {
-		s = stateStandby // mastership went while the pass was under way
+// rest ends what is under way, for a reason.
+func (e *Engine) rest(now time.Duration, why trigger) {
+	if e.leadsTo(why) == stateWatching && !e.isMaster() {
+		why = onDeposed // mastership went while the pass was under way
 	}
-	e.state, e.discovery = s, nil
-	if e.nextCheck == 0 || s != stateWatching {
-		e.nextCheck = now + e.config.SweepInterval
+	e.step(why)
+	e.sweep.discovery = nil
+	if e.round.next == 0 || e.state != stateWatching {
+		e.round.next = now + e.config.SweepInterval
 	}
-	e.sweepFrom = now + minSweepGap
+	e.agenda.sweepFrom = now + minSweepGap
 	e.begin(event.PhaseWatch)
 }

@@ -68,7 +68,7 @@ func newSite(t *testing.T, c engine.Config, p *policy.Policy, troubles fabric.Co
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Limits, c.Routing = s.link.Limits(), routing.UpDown
+	c.Limits, c.Routing, c.OnStep = s.link.Limits(), routing.UpDown, engine.Record
 	s.engine = engine.New(c, p, func(e event.Event) { s.events = append(s.events, e) })
 	return s
 }

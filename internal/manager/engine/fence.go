@@ -49,19 +49,19 @@ func (e *Engine) tellFences(changes []fence.Change) {
 
 // membersChanged starts a new computation of the policy for the current members.
 func (e *Engine) membersChanged() {
-	e.baseline = nil
+	e.proof.baseline = nil
 	if e.resolver == nil {
 		return // the sweep that is under way ends with it
 	}
 	e.resolver = e.newResolver()
-	if e.newPolicy == nil {
-		e.newPolicy = e.policy
+	if e.agenda.policy == nil {
+		e.agenda.policy = e.policy
 	}
 }
 
 // newResolver is a resolver for the current members.
 func (e *Engine) newResolver() *policy.Resolver {
-	in := e.input()
+	in := e.input(&e.snapshot)
 	return e.names.Resolver(in.Identities())
 }
 

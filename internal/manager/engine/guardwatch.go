@@ -17,7 +17,7 @@ func (e *Engine) listGuards() {
 	if e.GuardPeriod() == 0 {
 		return
 	}
-	if g := &e.guards; g.List(e.fabric, e.checks) {
+	if g := &e.beside.guards; g.List(e.fabric, e.round.blocks) {
 		e.emit(event.Warned{Text: fmt.Sprintf("guards of %d ports are read back in %v, not in %v: no more than %d tables a second are read",
 			g.Near(), g.InForce().Round(time.Millisecond), g.Period, g.Rate)})
 	}
@@ -30,8 +30,8 @@ func (e *Engine) GuardPeriod() time.Duration {
 	if !e.config.WatchesGuards() {
 		return 0
 	}
-	e.guards.Period, e.guards.Rate = e.config.GuardPeriod, e.config.GuardRate
-	return e.guards.InForce()
+	e.beside.guards.Period, e.beside.guards.Rate = e.config.GuardPeriod, e.config.GuardRate
+	return e.beside.guards.InForce()
 }
 
 // watchGuards asks for the next guards when they are due. It goes on while nothing else
@@ -40,15 +40,15 @@ func (e *Engine) watchGuards(now time.Duration) {
 	if !e.guarding() {
 		return
 	}
-	e.guards.Next(now, func(b observed.Block, done func()) {
+	e.beside.guards.Next(now, func(b observed.Block, done func()) {
 		if b.Attribute == smp.AttrPortInfo {
 			e.look(b.Port, done)
 			return
 		}
-		e.get(e.side, b.Port, b.Attribute, b.Modifier, func() {
+		e.get(e.beside.window, b.Port, b.Attribute, b.Modifier, func() {
 			done()
 			if b.Attribute == smp.AttrSwitchInfo && b.Port.Node.Switch.Info.PortStateChange {
-				e.lookAgain(b.Port.Place())
+				e.agenda.wantLook(b.Port.Place(), false)
 			}
 		}, done)
 	})
@@ -56,7 +56,7 @@ func (e *Engine) watchGuards(now time.Duration) {
 
 // guarding reports whether guards are monitored now.
 func (e *Engine) guarding() bool {
-	return e.config.WatchesGuards() && e.desired != nil && (e.state == stateWatching || e.state == stateChecking) && e.guards.Len() > 0
+	return e.config.WatchesGuards() && e.desired != nil && (e.state == stateWatching || e.state == stateChecking) && e.beside.guards.Len() > 0
 }
 
 // foreign counts a foreign change that gave a port more than it should have: a port that
@@ -70,7 +70,7 @@ func (e *Engine) foreign(op plan.Op) {
 	if !ok {
 		return
 	}
-	if e.offenders.Count(e.now, at) {
+	if e.beside.offenders.Count(e.now, at) {
 		e.Fence(at, fmt.Sprintf("its keys or its guard were overwritten %d times in %v", watch.Offences, watch.OffenceMemory))
 	}
 }
@@ -86,7 +86,7 @@ func (e *Engine) suspect(device *observed.Port, d *smp.BadMKeyDetails) {
 	if !ok {
 		return
 	}
-	if e.offenders.Tried(e.now, at) {
+	if e.beside.offenders.Tried(e.now, at) {
 		e.emit(event.Tried{By: from.String(), At: device.String(), Method: d.Method.String(), Attribute: smp.AttributeName(d.AttributeID)})
 	}
 }

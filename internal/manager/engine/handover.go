@@ -6,8 +6,8 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
-	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 )
 
 // handover is a handover to a named manager that does not share the
@@ -15,7 +15,7 @@ import (
 // are cleared before the handover.
 type handover struct {
 	// offer is the HANDOVER that waits for that, if open.
-	offer election.Message
+	offer mastership.Message
 	open  bool
 	// released says that the keys were cleared and the handover is not complete.
 	released bool
@@ -23,11 +23,11 @@ type handover struct {
 
 // delaysHandover reports whether a HANDOVER has to wait until the M_Keys are cleared,
 // and keeps it until then.
-func (e *Engine) delaysHandover(m election.Message) bool {
+func (e *Engine) delaysHandover(m mastership.Message) bool {
 	if m.Method != mad.MethodSet || m.Control != smp.SMControlHandover || !e.givesKeys() || e.handover.released {
 		return false
 	}
-	if e.peers.Sharing(m.GUID) {
+	if e.master.Sharing(m.GUID) {
 		return false
 	}
 	e.handover.offer, e.handover.open = m, true
@@ -36,32 +36,32 @@ func (e *Engine) delaysHandover(m election.Message) bool {
 
 // mustReleaseKeys reports whether the M_Keys have to be cleared now.
 func (e *Engine) mustReleaseKeys() bool {
-	return e.handover.open && e.state == stateWatching && e.isMaster() && e.peers.Offers()
+	return e.handover.open && e.state == stateWatching && e.isMaster() && e.master.Offers()
 }
 
 // release clears the M_Key of every port.
 func (e *Engine) release() {
 	e.cancelLooks()
-	e.state, e.stage = stateReleasing, ""
-	e.run = apply.Start(e.window, e.keys.Release(e.fabric, e.ends), e.config.Limits.Window)
+	e.step(onHandover)
+	e.writing = writing{run: apply.Start(e.window, e.keys.Release(e.fabric, e.ends), e.config.Limits.Window)}
 }
 
 // releasing continues release; it reports whether there is something to do.
 func (e *Engine) releasing(now time.Duration) bool {
-	if !e.run.Advance() {
+	if !e.writing.run.Advance() {
 		e.enterStage()
 		return true
 	}
 	h := &e.handover
-	e.emit(event.Released{To: h.offer.GUID, Ports: e.run.Writes(), Failures: len(e.run.Failures())})
-	for _, f := range e.run.Failures() {
+	e.emit(event.Released{To: h.offer.GUID, Ports: e.writing.run.Writes(), Failures: len(e.writing.run.Failures())})
+	for _, f := range e.writing.run.Failures() {
 		e.emit(event.Failed{Failure: f})
 	}
-	e.run, e.baseline = nil, nil
+	e.writing, e.proof.baseline = writing{}, nil
 	h.open, h.released = false, true
-	e.rest(now, stateWatching)
-	if e.isMaster() && e.peers.Offers() {
-		e.peers.Send(h.offer)
+	e.rest(now, onDone)
+	if e.isMaster() && e.master.Offers() {
+		e.master.Send(h.offer)
 	}
 	e.restoreKeys()
 	return true
@@ -73,8 +73,8 @@ func (e *Engine) restoreKeys() {
 	h := &e.handover
 	if !e.isMaster() {
 		*h = handover{}
-	} else if h.released && !e.peers.Offers() {
+	} else if h.released && !e.master.Offers() {
 		*h = handover{}
-		e.wantSweep("M_Keys are given again: the subnet was not taken")
+		e.agenda.wantSweep("M_Keys are given again: the subnet was not taken")
 	}
 }

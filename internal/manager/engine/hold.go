@@ -36,10 +36,10 @@ func (e *Engine) Carry(d *observed.Desired) error {
 		return ErrNotHeld
 	}
 	e.carried = Carried{}
-	e.state, e.stage = stateApplying, ""
-	e.run = apply.Start(e.window, plan.Diff(e.fabric, d), e.config.Limits.Window)
-	e.run.Strict()
-	e.step(0)
+	e.step(onCarry)
+	e.writing = writing{run: apply.Start(e.window, plan.Diff(e.fabric, d), e.config.Limits.Window)}
+	e.writing.run.Strict()
+	e.goOn(0)
 	return nil
 }
 
@@ -65,17 +65,18 @@ func (e *Engine) Idle() bool { return e.window.Idle() }
 // the next writer does not know of it. False means later.
 func (e *Engine) carriedOut(now time.Duration) bool {
 	if at, waits := e.window.Settled(now); waits {
-		e.nextCheck = at
+		e.round.next = at
 		return false
 	}
-	e.carried.Failures, e.carried.Writes = e.run.Failures(), e.run.Writes()
+	e.carried.Failures, e.carried.Writes = e.writing.run.Failures(), e.writing.run.Writes()
 	e.carried.Deposed = !e.isMaster()
 	e.reportForgotten()
 	e.known.Learn(e.fabric)
-	e.run = nil
-	e.rest(now, stateHeld)
+	e.writing = writing{}
 	if e.carried.Deposed {
-		e.state = stateStandby
+		e.rest(now, onDeposed)
+	} else {
+		e.rest(now, onHeld)
 	}
 	return true
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 )
 
-// inheritance is what bounds the policy while another manager is, or just was, master.
-type inheritance struct {
+// bounds is what bounds the policy while another manager is, or just was, master.
+type bounds struct {
 	sharing           bool // another that counts is master too
 	shared, inherited *bound.Bound
 	// others tells that another manager may have written since the tables were last read.
@@ -33,32 +33,32 @@ func (e *Engine) heldNow(why string, untilRead bool) *bound.Bound {
 // bind records what the subnet holds, as it was read, when this manager has taken it over
 // from another master, or another is master too.
 func (e *Engine) bind() {
-	if e.whyBack != "" && e.back == nil {
-		e.back, e.baseline = e.heldNow(e.whyBack, false), nil
-		e.back.Older = e.older
+	if e.bounds.whyBack != "" && e.bounds.back == nil {
+		e.bounds.back, e.proof.baseline = e.heldNow(e.bounds.whyBack, false), nil
+		e.bounds.back.Older = e.bounds.older
 	}
-	if !e.peers.Named() {
+	if !e.master.Named() {
 		return
 	}
-	if e.sharing && e.shared == nil {
-		e.shared = e.heldNow("another manager is master too", false)
+	if e.bounds.sharing && e.bounds.shared == nil {
+		e.bounds.shared = e.heldNow("another manager is master too", false)
 	}
-	if why, other := e.peers.StoodBy, e.peers.Other; why != "" && (other || !e.config.AcceptPolicy) {
-		e.inherited, e.baseline = e.heldNow(why, true), nil
-		if e.inherited.Other = other; other {
+	if why, other := e.master.StoodBy, e.master.Other; why != "" && (other || !e.config.AcceptPolicy) {
+		e.bounds.inherited, e.proof.baseline = e.heldNow(why, true), nil
+		if e.bounds.inherited.Other = other; other {
 			e.emit(event.Guarding{Reason: why})
 		}
 	}
-	e.peers.StoodBy, e.peers.Other = "", false
+	e.master.StoodBy, e.master.Other = "", false
 }
 
 // share records whether another manager that counts is master too. Monitoring goes on,
 // but no port is given anything new: the other manager's policy may be newer.
 func (e *Engine) share(shared bool) {
-	if shared == e.sharing {
+	if shared == e.bounds.sharing {
 		return
 	}
-	e.sharing, e.shared = shared, nil
+	e.bounds.sharing, e.bounds.shared = shared, nil
 	if shared {
 		e.emit(event.Warned{Text: "another manager that counts is master too: until one of them hands over, this one gives no port anything new"})
 	} else {
@@ -72,10 +72,10 @@ func (e *Engine) share(shared bool) {
 // is older than the tables may be: then it gives nothing that tables do not show either.
 // What it takes away, it takes away.
 func (e *Engine) HoldBack(why string, older bool) {
-	if why == "" && e.whyBack == "" {
+	if why == "" && e.bounds.whyBack == "" {
 		return
 	}
-	e.whyBack, e.older, e.back, e.baseline = why, older, nil, nil
+	e.bounds.whyBack, e.bounds.older, e.bounds.back, e.proof.baseline = why, older, nil, nil
 	e.emit(event.Warned{Text: bound.RolledBack(why)})
 	if e.policy != nil {
 		e.membersChanged()
@@ -83,21 +83,23 @@ func (e *Engine) HoldBack(why string, older bool) {
 }
 
 // AcceptPolicy tells that a person wants what SetPolicy brings next, whatever another had.
-func (e *Engine) AcceptPolicy() { e.accepts = true }
+func (e *Engine) AcceptPolicy() { e.bounds.accepts = true }
 
 // accept removes the bounds of an earlier manager's tables, and those that were to come once
 // they are read, because the policy was set again. What somebody changes through the API
 // does not tell that the rest of the policy is right.
 func (e *Engine) accept() {
-	if !e.accepts && (e.peers.Other || e.inherited != nil && e.inherited.Other) {
+	if !e.bounds.accepts && (e.master.Other || e.bounds.inherited != nil && e.bounds.inherited.Other) {
 		return
 	}
-	e.accepts = false
-	e.peers.StoodBy, e.peers.Other = "", false
-	if e.inherited != nil {
-		e.inherited, e.baseline = nil, nil
+	e.bounds.accepts = false
+	e.master.StoodBy, e.master.Other = "", false
+	if e.bounds.inherited != nil {
+		e.bounds.inherited, e.proof.baseline = nil, nil
 	}
 }
 
 // isBound reports whether bounds of an earlier manager's tables apply to the policy.
-func (e *Engine) isBound() bool { return e.sharing || e.inherited != nil || e.whyBack != "" }
+func (e *Engine) isBound() bool {
+	return e.bounds.sharing || e.bounds.inherited != nil || e.bounds.whyBack != ""
+}

@@ -43,7 +43,7 @@ func (e *Engine) KeysKept(version uint64) { e.keys.Keep(version) }
 func (e *Engine) KeysNotKept(err error) {
 	if e.state == stateKeying && e.awaitsKeeping() {
 		e.emit(event.Warned{Text: fmt.Sprintf("M_Keys stay as they are: what is needed to find them again could not be kept: %v", err)})
-		e.run.Stop()
+		e.writing.run.Stop()
 		e.keys.Abandon()
 	}
 }
@@ -51,7 +51,7 @@ func (e *Engine) KeysNotKept(err error) {
 // awaitsKeeping reports whether keys wait to be written until their generations are
 // stored.
 func (e *Engine) awaitsKeeping() bool {
-	return e.run.Pending() && e.keys.Config.Keep && e.keys.Kept != e.Keys().Version()
+	return e.writing.run.Pending() && e.keys.Config.Keep && e.keys.Kept != e.Keys().Version()
 }
 
 // RenewKeys requests new keys for the end ports of these GUIDs, or for all when there are
@@ -82,9 +82,9 @@ func (e *Engine) lockOut(now time.Duration, err error) {
 		return
 	}
 	e.emit(event.LockedOut{Err: err})
-	e.policy, e.newPolicy = e.wanted(), nil // a new one waits for the next try too
-	e.rest(now, stateRefused)
-	e.retryAt = now + e.config.DriftPeriod
+	e.policy, e.agenda.policy = e.wanted(), nil // a new one waits for the next try too
+	e.rest(now, onLockedOut)
+	e.agenda.retryAt = now + e.config.DriftPeriod
 }
 
 // KeysRead tells, after event.LockedOut, that the book has the keys that other managers
@@ -92,7 +92,7 @@ func (e *Engine) lockOut(now time.Duration, err error) {
 func (e *Engine) KeysRead(err error) {
 	again, why := e.keys.Read(err)
 	if again {
-		e.wantSweep("other managers have stored M_Keys meanwhile")
+		e.agenda.wantSweep("other managers have stored M_Keys meanwhile")
 	} else if why != nil {
 		e.refuse(e.now, nil, why)
 	}
@@ -104,8 +104,8 @@ func (e *Engine) secure(now time.Duration) {
 	if err != nil {
 		e.emit(event.Warned{Text: err.Error()})
 	}
-	e.state, e.stage = stateKeying, ""
-	e.run = apply.Start(e.window, p, e.config.Limits.Window)
+	e.step(onKeysDue)
+	e.writing = writing{run: apply.Start(e.window, p, e.config.Limits.Window)}
 }
 
 // keepOn continues to write keys; false while their generations are not stored yet.
@@ -113,7 +113,7 @@ func (e *Engine) keepOn(now time.Duration) bool {
 	if e.awaitsKeeping() {
 		return false
 	}
-	if e.run.Advance() {
+	if e.writing.run.Advance() {
 		e.secured(now)
 	} else {
 		e.enterStage()
@@ -121,17 +121,9 @@ func (e *Engine) keepOn(now time.Duration) bool {
 	return true
 }
 
-// enterStage reports the stage that the current run has reached.
-func (e *Engine) enterStage() {
-	if s := e.run.Stage(); s != e.stage && !e.multicast.alone {
-		e.stage = s
-		e.begin(s)
-	}
-}
-
 // secured handles the result of writing the keys.
 func (e *Engine) secured(now time.Duration) {
-	failures, writes := e.run.Failures(), e.run.Writes()
+	failures, writes := e.writing.run.Failures(), e.writing.run.Writes()
 	for _, f := range failures {
 		e.emit(event.Failed{Failure: f})
 	}
@@ -140,15 +132,15 @@ func (e *Engine) secured(now time.Duration) {
 	if writes > 0 {
 		e.emit(keying.Given{Ports: writes, Failures: len(failures)})
 	}
-	e.run = nil
+	e.writing = writing{}
 	switch {
 	case !e.isMaster():
-		e.rest(now, stateStandby)
+		e.rest(now, onDeposed)
 	case len(locked) > 0 && !e.settled:
 		e.lockOut(now, &keying.LockedError{Ports: locked})
-	case e.discovery == nil:
-		e.state = stateWatching
-		e.restate = e.restate || e.keys.Unset < unset // the last result counts them as failures
+	case e.sweep.discovery == nil:
+		e.step(onDone)
+		e.agenda.restate = e.agenda.restate || e.keys.Unset < unset // the last result counts them as failures
 		e.begin(event.PhaseWatch)
 	default:
 		e.readRest()
@@ -158,7 +150,7 @@ func (e *Engine) secured(now time.Duration) {
 // readRest reads the tables, with the present keys, and reads again what was read of the
 // guards before there were any.
 func (e *Engine) readRest() {
-	e.state = stateReading
+	e.step(onTablesUnread)
 	e.begin(event.PhaseTables)
 	for _, p := range keying.Guards(e.fabric) {
 		e.reread(p, smp.AttrPortInfo, p.PortInfoBlock(), nil)
@@ -167,16 +159,16 @@ func (e *Engine) readRest() {
 
 // rested takes over the tables.
 func (e *Engine) rested(now time.Duration) {
-	d := e.discovery
-	e.discovery = nil
-	more := d.Faults()[e.told:]
+	d := e.sweep.discovery
+	e.sweep.discovery = nil
+	more := d.Faults()[e.sweep.told:]
 	e.tell(more)
 	e.faults = append(e.faults, more...)
 	if !e.isMaster() {
 		e.stoodBy(now)
 		return
 	}
-	if e.quiet.Trial {
+	if e.master.Wait.Trial {
 		e.tried(now)
 		return
 	}
@@ -189,7 +181,7 @@ func (e *Engine) rested(now time.Duration) {
 func (e *Engine) askBehind(p *observed.Port, path mad.Path, once bool, then func(transact.Reply)) int {
 	keys := e.keys.Behind(p, e.config.MKey)
 	for _, key := range keys {
-		e.side.Do(transact.Request{
+		e.beside.window.Do(transact.Request{
 			Path: path, Respond: observed.RespTimeAssumed.Duration(), MKey: key,
 			Method: mad.MethodGet, Attribute: smp.AttrNodeInfo, Probe: once,
 		}, then)

@@ -10,7 +10,9 @@ import (
 // Claims are the LIDs that ports have, as last read, against what they were
 // assigned: until that is put right, nothing that comes from there can be taken
 // for anybody's. version changes whenever they do.
-func (e *Engine) Claims() (claims []lid.Claim, version uint64) { return e.claims, e.claimed }
+func (e *Engine) Claims() (claims []lid.Claim, version uint64) {
+	return e.proof.claims, e.proof.claimed
+}
 
 // lookAtLIDs computes Claims, and reports LIDs that are assigned to another port.
 func (e *Engine) lookAtLIDs() {
@@ -18,11 +20,11 @@ func (e *Engine) lookAtLIDs() {
 		return
 	}
 	claims := lid.Claims(e.ends, e.desired.Tables, e.known.Fences.Has)
-	if slices.Equal(claims, e.claims) {
+	if slices.Equal(claims, e.proof.claims) {
 		return
 	}
-	before := e.claims
-	e.claims, e.claimed = claims, e.claimed+1
+	before := e.proof.claims
+	e.proof.claims, e.proof.claimed = claims, e.proof.claimed+1
 	for _, text := range lid.Thefts(claims, before, e.desired.PortsByLID) {
 		e.emit(event.Warned{Text: text + ": nothing is taken from there until that is put right"})
 	}

@@ -49,6 +49,7 @@ func TestKeysOfAnotherManager(t *testing.T) {
 			book := new(mkey.Book)
 			c := keyed(book, x.shared)
 			c.Limits = s.link.Limits()
+			c.OnStep = engine.Record
 			s.engine = engine.New(c, p, func(e event.Event) { s.events = append(s.events, e) })
 			sets := s.sets
 			merge := func(due bool) {

@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -12,159 +10,100 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
-	"github.com/ibwarden/ibwarden/internal/manager/moved"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
+	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
-// attention is what has to be looked at between passes. It is kept by location, since a
+// beside is what is done beside passes: looks, probes and guards. It is kept by location, since a
 // sweep makes new ports.
-type attention struct {
-	senders watch.Senders
-	owners  watch.Owners
-	due     map[observed.Place]bool // looks that are to be begun; true: at all ports in any case
-	looking map[observed.Place]bool // under way
-	// waitsFrom is since when a policy waits for a look at a switch.
-	waitsFrom time.Duration
-	waits     bool
-	moved     moved.Links
-	// revisiting tells that the sweep under way follows these only.
-	revisiting bool
-	told       int      // of the faults of the sweep under way
-	before     snapshot // what was known before the sweep under way found who there is
-	amiss      map[*observed.Port]bool
-	probing    map[observed.Place]int // questions that are open
-	mutes      watch.Mutes
-	silent     []*observed.Port // of the snapshot: behind them nobody answered
-	retries    bool             // somebody answers again to whom something could not be written
-	// repairing tells that what is being written is not all that there may be.
-	repairing bool
-	replan    bool   // the policy has to be worked out anew
-	restate   bool   // the verdict has to be given anew
-	reelect   string // why managers have to be asked again
+type beside struct {
+	window    *transact.Window
+	senders   watch.Senders
+	owners    watch.Owners
+	looking   map[observed.Place]bool // looks under way
+	probing   map[observed.Place]int  // questions that are open
+	mutes     watch.Mutes
 	guards    watch.Guards
 	offenders watch.Offenders
+	traps     traps.Heard // that were not repressed
 }
 
 const (
 	// sideWindow is the most requests outstanding at once apart from those of a pass.
 	sideWindow = 64
-	// lookPatience is how long a policy waits for a look at a switch that has
-	// reported a change.
-	lookPatience = 200 * time.Millisecond
 )
 
 // openSide opens the window for requests that no pass waits for.
 func (e *Engine) openSide(c Config) {
 	limits := c.Limits
 	limits.Window = min(limits.Window, sideWindow)
-	e.side = transact.NewWindow(limits)
+	e.beside.window = transact.NewWindow(limits)
 	seed := c.Seed
 	for i := range seed {
 		seed[i] = ^seed[i]
 	}
-	e.side.Seed(seed)
-	e.attention = attention{
-		due: make(map[observed.Place]bool), looking: make(map[observed.Place]bool),
-		amiss:   make(map[*observed.Port]bool),
-		probing: make(map[observed.Place]int),
-	}
+	e.beside.window.Seed(seed)
+	e.beside.looking, e.beside.probing = make(map[observed.Place]bool), make(map[observed.Place]int)
 }
 
 // cancelLooks ends the requests that run in parallel to passes, so that no answer older than a
 // write is taken for the present value. Looks become due again.
 func (e *Engine) cancelLooks() {
-	e.side.Forget()
-	for at, cleared := range e.looking {
-		e.due[at] = e.due[at] || cleared
+	e.beside.window.Forget()
+	for at, cleared := range e.beside.looking {
+		e.agenda.wantLook(at, cleared)
 	}
-	clear(e.looking)
-	clear(e.probing)
-}
-
-// looksDue is when the next observation made between passes can be acted on.
-func (e *Engine) looksDue() (at time.Duration, some bool) {
-	if e.waits {
-		return e.waitsFrom + lookPatience, true
-	}
-	if len(e.amiss) > 0 || e.reelect != "" || e.retries {
-		return 0, true
-	}
-	if e.replan {
-		at, some = e.sweepFrom, true
-	}
-	if due, any := e.moved.Due(); any && (!some || due < at) {
-		return due, true
-	}
-	return at, some
-}
-
-// lookAgain requests a look at a node; port is its port 0, or that of a CA or router.
-func (e *Engine) lookAgain(at observed.Place) {
-	if !e.due[at] {
-		e.due[at] = false
-	}
+	clear(e.beside.looking)
+	clear(e.beside.probing)
 }
 
 // startLooks starts the looks that are due. A running look ends first.
 func (e *Engine) startLooks() {
-	if len(e.due) == 0 || !e.watches() || e.resweep != "" {
+	if len(e.agenda.looks) == 0 || !e.watches() || e.agenda.sweep != "" {
 		return
 	}
-	for _, at := range slices.SortedFunc(maps.Keys(e.due), observed.Place.Compare) {
-		if _, busy := e.looking[at]; busy {
-			continue
-		}
-		cleared := e.due[at]
-		delete(e.due, at)
+	e.agenda.takeLooks(e.beside.looking, func(at observed.Place, cleared bool) {
 		p := e.fabric.At(at)
 		if p == nil || !p.Reached {
-			continue
+			return
 		}
-		e.looking[at] = cleared
+		e.beside.looking[at] = cleared
 		if p.Node.Switch != nil {
 			e.lookAtSwitch(p, at)
-			continue
+			return
 		}
 		e.recheckNode(p)
-		e.look(p, func() { delete(e.looking, at) })
-	}
+		e.look(p, func() { delete(e.beside.looking, at) })
+	})
 }
 
 // looksAtSwitch reports whether a look at a switch is about to end whose result a policy
 // should use. It waits only a short time: a switch that does not answer delays nothing.
 func (e *Engine) looksAtSwitch(now time.Duration) bool {
 	pending := false
-	for _, list := range []map[observed.Place]bool{e.looking, e.due} {
+	for _, list := range []map[observed.Place]bool{e.beside.looking, e.agenda.looks} {
 		for at := range list {
 			if p := e.fabric.At(at); p != nil && p.Node.Switch != nil {
 				pending = true
 			}
 		}
 	}
-	if !pending {
-		e.waits = false
-		return false
-	}
-	if !e.waits {
-		e.waits, e.waitsFrom = true, now
-	}
-	e.waits = now < e.waitsFrom+lookPatience
-	return e.waits
+	return e.agenda.waitsForLook(now, pending)
 }
 
 // lookAtSwitch reads SwitchInfo for PortStateChange and reads the ports of the switch if
 // it is set. It clears the bit first, so that a later change shows.
 func (e *Engine) lookAtSwitch(p *observed.Port, at observed.Place) {
-	done := func() { delete(e.looking, at) }
-	e.get(e.side, p, smp.AttrSwitchInfo, 0, func() {
-		if !p.Node.Switch.Info.PortStateChange && !e.looking[at] {
+	done := func() { delete(e.beside.looking, at) }
+	e.get(e.beside.window, p, smp.AttrSwitchInfo, 0, func() {
+		if !p.Node.Switch.Info.PortStateChange && !e.beside.looking[at] {
 			e.look(p, done) // the settings of port 0 may have changed all the same
 			return
 		}
-		e.looking[at] = true
+		e.beside.looking[at] = true
 		e.clearChange(p, func() {
 			left := len(p.Node.Ports)
 			for i := range p.Node.Ports {
@@ -193,7 +132,7 @@ func (e *Engine) clearChange(p *observed.Port, then func()) {
 		then()
 		return
 	}
-	e.side.Do(r, func(reply transact.Reply) {
+	e.beside.window.Do(r, func(reply transact.Reply) {
 		if reply.Err == nil {
 			_ = p.Absorb(smp.AttrSwitchInfo, 0, reply.SMP.Data[:]) // what makes no sense changes nothing
 		}
@@ -204,16 +143,16 @@ func (e *Engine) clearChange(p *observed.Port, then func()) {
 // look reads PortInfo of a port again and evaluates the changes. done is called in any
 // case.
 func (e *Engine) look(p *observed.Port, done func()) {
-	apply.AskKey(e.side, p.Agent(), func() {
+	apply.AskKey(e.beside.window, p.Agent(), func() {
 		before := seen{p.Info, p.InfoRead}
-		e.get(e.side, p, smp.AttrPortInfo, p.PortInfoBlock(), func() {
+		e.get(e.beside.window, p, smp.AttrPortInfo, p.PortInfoBlock(), func() {
 			e.judge(p, before)
 			done()
 		}, done)
 	}, done)
 }
 
-// get reads a block of an attribute through one of the windows, e.side in parallel to passes. A
+// get reads a block of an attribute through one of the windows, e.beside.window in parallel to passes. A
 // changed value is compared with the desired one, and a node that does not answer is discovered again.
 //
 // Which of two keys the device has is asked first where that is in doubt: a question with the wrong one
@@ -222,11 +161,11 @@ func (e *Engine) look(p *observed.Port, done func()) {
 func (e *Engine) get(w *transact.Window, p *observed.Port, a mad.AttributeID, block uint32, then, failed func()) {
 	if agent := p.Agent(); agent.Offered != 0 {
 		apply.AskKey(w, agent, func() {
-			e.retries = true
+			e.agenda.compare = true
 			e.get(w, p, a, block, then, failed)
 		}, func() {
 			p.MarkUnread(a, block)
-			e.mutes.Add(e.now, agent.Place(), watch.Write)
+			e.beside.mutes.Add(e.now, agent.Place(), watch.Write)
 			if failed != nil {
 				failed()
 			}
@@ -261,7 +200,7 @@ func (e *Engine) absorbed(p *observed.Port, a mad.AttributeID, modifier uint32, 
 		return false
 	}
 	if e.fabric.Noted() != noted {
-		e.amiss[p] = true
+		e.agenda.repairs[p] = true
 	}
 	return true
 }
@@ -269,7 +208,7 @@ func (e *Engine) absorbed(p *observed.Port, a mad.AttributeID, modifier uint32, 
 // missed has the links that lead to the node of p discovered again.
 func (e *Engine) missed(p *observed.Port, reason string) {
 	if e.fabric.Self == nil || p.Node == e.fabric.Self.Node {
-		e.wantSweep(reason)
+		e.agenda.wantSweep(reason)
 		return
 	}
 	for i := range p.Node.Ports {
@@ -290,14 +229,14 @@ type seen struct {
 // election.
 func (e *Engine) judge(p *observed.Port, before seen) {
 	now := &p.Info
-	if e.peers.Named() {
+	if e.master.Named() {
 		if isSM := now.CapabilityMask.Has(smp.CapIsSM); e.state == stateChecking {
-			e.peers.Note(p, isSM)
+			e.master.Note(p, isSM)
 		} else if isSM != before.CapabilityMask.Has(smp.CapIsSM) {
-			e.peers.LookFor(p)
+			e.master.LookFor(p)
 		}
-	} else if e.peers.IsRival(p) != e.peers.Asked(p) {
-		e.wantElection(p.String() + " has another manager behind it, or none any more")
+	} else if e.master.IsRival(p) != e.master.Asked(p) {
+		e.agenda.wantElection(p.String() + " has another manager behind it, or none any more")
 	}
 	if now.LID != before.LID || now.LMC != before.LMC {
 		e.lookAtLIDs()
@@ -305,7 +244,7 @@ func (e *Engine) judge(p *observed.Port, before seen) {
 	}
 	switch {
 	case e.keys.Lost(p) && p.Node.Switch != nil:
-		e.wantSweep(p.String() + " has lost its M_Key")
+		e.agenda.wantSweep(p.String() + " has lost its M_Key")
 	case e.keys.Lost(p):
 		e.linkMoved(p, p.String()+" has lost its M_Key")
 	case !before.read && p.IsUp() && p.Peer == nil && p.Num != 0: // what is behind it was not followed
@@ -313,38 +252,31 @@ func (e *Engine) judge(p *observed.Port, before seen) {
 	case before.read && now.PortState != before.PortState || p.IsUp() != (before.PortState != smp.PortDown && before.PortPhysicalState == smp.PhysLinkUp):
 		e.linkMoved(p, fmt.Sprintf("%s went from %s to %s", p, before.PortState, now.PortState))
 	case !before.read: // routes were worked out without it
-		e.routes = nil
-		e.wantReplan(true)
+		e.routing.routes = nil
+		e.agenda.replan = true
 	case now.CapabilityMask&^smp.CapIsSM != before.CapabilityMask&^smp.CapIsSM:
 		e.emit(event.Changed{What: p.String() + " has another CapabilityMask"})
-		e.wantReplan(true)
+		e.agenda.replan = true
 	}
-}
-
-// wantElection records the first reason for a new election.
-func (e *Engine) wantElection(reason string) {
-	e.reelect = cmp.Or(e.reelect, reason)
 }
 
 // putRight writes back foreign changes where the engine has looked, and reports whether
 // there were any. While another write has failed no port is given anything: that is for a
 // light sweep, which compares everything.
 func (e *Engine) putRight() bool {
-	if len(e.amiss) == 0 {
+	if len(e.agenda.repairs) == 0 {
 		return false
 	}
-	ports := slices.Collect(maps.Keys(e.amiss))
-	clear(e.amiss)
+	ports := e.agenda.takeRepairs()
 	p := plan.DiffAt(e.fabric, e.desired.Tables, ports)
-	if len(e.unfinished) > 0 {
+	if len(e.proof.unfinished) > 0 {
 		p = plan.NarrowingAt(e.fabric, e.desired.Tables, ports)
 	}
 	if p.Len() == 0 {
 		return false
 	}
 	e.reportDrift(p)
-	e.compiled, e.repairing = 0, true
-	e.write(p)
+	e.write(writeRepair, p, 0)
 	return true
 }
 
@@ -352,7 +284,7 @@ func (e *Engine) putRight() bool {
 func (e *Engine) reportDrift(p *plan.Plan) {
 	for _, s := range p.Stages {
 		for _, op := range s.Ops {
-			if op.Kind != plan.Counters && !e.unfinished[unfinished{op.Port, op.Attribute}] {
+			if op.Kind != plan.Counters && !e.proof.unfinished[unfinished{op.Port, op.Attribute}] {
 				e.emit(event.Drifted{Op: op})
 				e.foreign(op)
 			}
@@ -371,11 +303,11 @@ func (e *Engine) probe() {
 // is there that fits.
 func (e *Engine) probeBehind(p *observed.Port, once bool, answers func(p *observed.Port, reason string)) {
 	at := p.Place()
-	if e.probing[at] > 0 {
+	if e.beside.probing[at] > 0 {
 		return
 	}
-	e.probing[at] = e.askBehind(p, append(slices.Clone(p.Path), p.Num), once, func(r transact.Reply) {
-		e.probing[at]--
+	e.beside.probing[at] = e.askBehind(p, append(slices.Clone(p.Path), p.Num), once, func(r transact.Reply) {
+		e.beside.probing[at]--
 		if r.Err == nil && e.fits(p, r.SMP.Data[:]) {
 			answers(p, "the device behind "+p.String()+" answers now")
 		}
@@ -386,13 +318,13 @@ func (e *Engine) probeBehind(p *observed.Port, once bool, answers func(p *observ
 // than before is discovered again.
 func (e *Engine) recheckNode(p *observed.Port) {
 	described := p.Node.Description
-	e.get(e.side, p, smp.AttrNodeDescription, 0, func() {
+	e.get(e.beside.window, p, smp.AttrNodeDescription, 0, func() {
 		if p.Node.Description != described {
 			e.tellDescriptions()
-			e.wantReplan(e.cabling.list == nil)
+			e.agenda.replan = e.agenda.replan || e.cabling.list == nil
 		}
 	}, nil)
-	e.side.Do(transact.Request{
+	e.beside.window.Do(transact.Request{
 		Path: p.Path, Respond: p.RespTime(), MKey: p.MKey(), Method: mad.MethodGet, Attribute: smp.AttrNodeInfo,
 	}, func(r transact.Reply) {
 		var now smp.NodeInfo
@@ -407,19 +339,15 @@ func (e *Engine) recheckNode(p *observed.Port) {
 	})
 }
 
-// wantReplan has the policy computed again for what devices report now, at most once in a
-// while.
-func (e *Engine) wantReplan(on bool) { e.replan = e.replan || on }
-
 // rereadAliases reads the GUID tables again that could not be written: entries that are
 // not known would not be removed.
 func (e *Engine) rereadAliases() {
-	for x := range e.unfinished {
+	for x := range e.proof.unfinished {
 		if x.attribute != smp.AttrGUIDInfo {
 			continue
 		}
 		for block := range x.port.GUIDBlocks() {
-			e.get(e.side, x.port, smp.AttrGUIDInfo, uint32(block), nil, nil)
+			e.get(e.beside.window, x.port, smp.AttrGUIDInfo, uint32(block), nil, nil)
 		}
 	}
 }

@@ -10,16 +10,13 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// leading is what a manager does by the LID that belongs to whichever manager is master
+// ownLID is what a manager does by the LID that belongs to whichever manager is master
 // (master_sm_lid), where the policy has one.
-type leading struct {
+type ownLID struct {
 	// moving tells that the LID is on its way to this manager's port.
 	moving bool
-	// succeeds tells that this manager has taken over from another, unasked that hosts
-	// were not asked to register again since: where no port is written another
-	// MasterSMLID, they have to be told in so many words.
-	succeeds, unasked bool
-	// robbed tells that the port of this manager, which is master, has lost the LID.
+	// robbed tells that the port of this manager, which is master, has lost the LID, asked that the
+	// other managers were asked since.
 	robbed, asked bool
 }
 
@@ -47,7 +44,7 @@ func (e *Engine) moveLID() bool {
 			from[now] = own[p]
 		}
 	}
-	e.moving = true
+	e.ownLID.moving = true
 	apply.Move(e.window, e.fabric, apply.LIDMove{
 		LID: m, To: e.fabric.Self, From: from,
 		Exit:    func(n *observed.Node) ib.PortNum { return ready.Exit(n.GUID(), m) },
@@ -72,7 +69,7 @@ func (e *Engine) noteOwnLID(p *observed.Port, before seen) {
 // robbedSince sees the same after a sweep of the whole subnet; old is what was known before.
 func (e *Engine) robbedSince(old *observed.Fabric) bool {
 	m := e.policy.MasterLID()
-	if m == ib.LIDReserved || old == nil || old.Self == nil || e.fabric.Self == nil || !e.settled || !e.isMaster() || !e.peers.Named() {
+	if m == ib.LIDReserved || old == nil || old.Self == nil || e.fabric.Self == nil || !e.settled || !e.isMaster() || !e.master.Named() {
 		return false
 	}
 	was, is := old.Self, e.fabric.Self
@@ -84,7 +81,7 @@ func (e *Engine) robbedSince(old *observed.Fabric) bool {
 }
 
 func (e *Engine) rob(p *observed.Port) {
-	e.robbed, e.asked = true, false
+	e.ownLID.robbed, e.ownLID.asked = true, false
 	e.emit(event.Warned{Text: p.String() + " has lost the LID of the master: nothing is written before all managers were asked which of them is"})
 }
 
@@ -94,22 +91,22 @@ func (e *Engine) rob(p *observed.Port) {
 func (e *Engine) justify(now time.Duration) bool {
 	switch {
 	case !e.isMaster():
-		e.robbed = false
+		e.ownLID.robbed = false
 		return true
-	case !e.peers.Named():
-		e.robbed = false
+	case !e.master.Named():
+		e.ownLID.robbed = false
 		e.cancelLooks()
 		e.startElection(now)
 		return true
-	case !e.asked:
-		e.asked = true
+	case !e.ownLID.asked:
+		e.ownLID.asked = true
 		e.cancelLooks()
-		e.peers.Ask()
-		return e.peers.Asking() == 0
-	case e.peers.Asking() > 0 || e.sharing: // the other master hands over, or ends
+		e.master.Ask()
+		return e.master.Asking() == 0
+	case e.master.Asking() > 0 || e.bounds.sharing: // the other master hands over, or ends
 		return false
 	}
-	e.robbed = false
-	e.wantSweep("the port of this manager lost the LID of the master, and no other manager is")
+	e.ownLID.robbed = false
+	e.agenda.wantSweep("the port of this manager lost the LID of the master, and no other manager is")
 	return true
 }

@@ -18,9 +18,8 @@ import (
 type grouping struct {
 	// groups is nil until it was told anything: then tables stay as they are.
 	groups []*group.Group
-	// fresh tells that no pass has regarded them yet, alone that what is being
-	// written is their tables and nothing else.
-	fresh, alone bool
+	// fresh tells that no pass has regarded them yet.
+	fresh bool
 	// prover keeps what the tables were judged by, and finds out itself what has changed.
 	prover isolation.MulticastProver
 }
@@ -62,7 +61,7 @@ func (e *Engine) tellUngrouped(old []mcast.Fault) {
 // regroups reports whether the groups have changed and no task is due that handles them
 // too.
 func (e *Engine) regroups() bool {
-	return e.multicast.fresh && e.state == stateWatching && e.desired != nil && e.newPolicy == nil
+	return e.multicast.fresh && e.state == stateWatching && e.desired != nil && e.agenda.policy == nil
 }
 
 // regroup starts to write the changes of the groups. Other due tasks stay due: hosts that
@@ -75,8 +74,7 @@ func (e *Engine) regroup(now time.Duration) {
 		return
 	}
 	e.tellUngrouped(old)
-	e.multicast.alone = true
-	e.write(plan.DiffMulticast(e.fabric, e.desired.Tables))
+	e.write(writeGroups, plan.DiffMulticast(e.fabric, e.desired.Tables), 0)
 }
 
 // proveGroups judges the multicast tables as they were read back; nil when the engine
@@ -90,16 +88,16 @@ func (e *Engine) proveGroups() *isolation.Multicast {
 
 // regrouped ends what regroup began.
 func (e *Engine) regrouped() {
-	for _, f := range e.run.Failures() {
+	for _, f := range e.writing.run.Failures() {
 		e.emit(event.Failed{Failure: f})
-		e.unfinished[unfinished{f.Port, f.Attribute}] = true
+		e.proof.unfinished[unfinished{f.Port, f.Attribute}] = true
 	}
 	e.reportForgotten()
 	e.known.Learn(e.fabric)
-	e.emit(event.Regrouped{Groups: len(e.multicast.groups), Writes: e.run.Writes(), Failures: len(e.run.Failures()), Proof: e.proveGroups()})
-	if e.run.Writes() > 0 {
+	e.emit(event.Regrouped{Groups: len(e.multicast.groups), Writes: e.writing.run.Writes(), Failures: len(e.writing.run.Failures()), Proof: e.proveGroups()})
+	if e.writing.run.Writes() > 0 {
 		e.listChecks()
 	}
-	e.run = nil
-	e.state = stateWatching
+	e.writing = writing{}
+	e.step(onDone)
 }

@@ -29,16 +29,16 @@ func (e *Engine) noteMutes(failures []apply.Failure, whole bool) {
 		}
 	}
 	if whole {
-		e.mutes.Keep(func(at observed.Place) bool { return owing[at] != watch.Nothing })
+		e.beside.mutes.Keep(func(at observed.Place) bool { return owing[at] != watch.Nothing })
 	}
 	for at, what := range owing {
-		e.mutes.Add(e.now, at, what)
+		e.beside.mutes.Add(e.now, at, what)
 	}
 }
 
 // asksMutes reports whether those who owe an answer are asked now.
 func (e *Engine) asksMutes() bool {
-	return (e.state == stateWatching || e.state == stateRefused) && e.isMaster() && e.resweep == "" && !e.config.Hold && !e.robbed
+	return (e.state == stateWatching || e.state == stateRefused) && e.isMaster() && e.agenda.sweep == "" && !e.config.Hold && !e.ownLID.robbed
 }
 
 // askMutes asks those who owe an answer. As soon as one answers, it is read, and what is
@@ -47,7 +47,7 @@ func (e *Engine) askMutes(now time.Duration) {
 	if !e.asksMutes() {
 		return
 	}
-	e.mutes.Due(now, func(at observed.Place, what watch.Owes) {
+	e.beside.mutes.Due(now, func(at observed.Place, what watch.Owes) {
 		p := e.fabric.At(at)
 		switch {
 		case p == nil:
@@ -57,7 +57,7 @@ func (e *Engine) askMutes(now time.Duration) {
 		case what == watch.Read:
 			e.look(p, func() { e.missed(p, p.String()+" answers now, and did not answer all that was asked before") })
 		default:
-			e.look(p, func() { e.retries = true })
+			e.look(p, func() { e.agenda.compare = true })
 		}
 	})
 }
@@ -65,15 +65,13 @@ func (e *Engine) askMutes(now time.Duration) {
 // compare starts to write what differs from the desired tables, and reports whether there is
 // anything.
 func (e *Engine) compare() bool {
-	clear(e.amiss)
-	e.retries = false
+	e.agenda.comparing()
 	p := plan.Diff(e.fabric, e.desired.Tables)
 	if p.Len() == 0 {
 		return false
 	}
 	e.reportDrift(p)
-	e.compiled = 0
-	e.write(p)
+	e.write(writePass, p, 0)
 	return true
 }
 
@@ -81,11 +79,11 @@ func (e *Engine) compare() bool {
 // answers again. Those that answer at about the same time are read together.
 func (e *Engine) linkMute(p *observed.Port, reason string) {
 	if e.state == stateRefused {
-		e.wantSweep(reason)
+		e.agenda.wantSweep(reason)
 		return
 	}
 	if p.IsEnd() && p.Peer != nil {
 		p = p.Peer // the switch's, whatever its host calls itself next
 	}
-	e.noteOften(p, e.moved.AddMute(e.now, p, reason))
+	e.noteOften(p, e.agenda.links.AddMute(e.now, p, reason))
 }

@@ -7,17 +7,17 @@ import (
 )
 
 // AwaitConfirmation has the engine wait for Confirm after event.Slept.
-func (e *Engine) AwaitConfirmation() { e.nap.Confirms, e.peers.Stored = true, true }
+func (e *Engine) AwaitConfirmation() { e.master.Nap.Confirms, e.master.Stored = true, true }
 
 // Confirm tells, after event.Slept, that the policy is known to be the one in force. changed
 // says that it was not, and that SetPolicy has been called since: what was under way is
 // begun anew.
-func (e *Engine) Confirm(changed bool) { e.nap.Confirm(changed) }
+func (e *Engine) Confirm(changed bool) { e.master.Nap.Confirm(changed) }
 
 // noteNap notes a nap, before the time is entered.
 func (e *Engine) noteNap(now time.Duration) {
-	if gap := now - e.now; e.quiet.Began && gap > e.config.MasterTimeout && !e.nap.On() && e.heeds() {
-		e.nap.Begin(now, e.peers.AskAnew())
+	if gap := now - e.now; e.master.Wait.Began && gap > e.config.MasterTimeout && !e.master.Nap.On() && e.heeds() {
+		e.master.Nap.Begin(now, e.master.AskAnew())
 		e.emit(event.Slept{For: gap})
 	}
 }
@@ -25,37 +25,39 @@ func (e *Engine) noteNap(now time.Duration) {
 // heeds reports whether this manager is master beside partners that would take over within
 // Config.MasterTimeout.
 func (e *Engine) heeds() bool {
-	return e.fabric != nil && !e.config.Hold && e.isMaster() && (e.nap.Confirms || e.peers.HasPartners())
+	return e.fabric != nil && !e.config.Hold && e.isMaster() && (e.master.Nap.Confirms || e.master.HasPartners())
 }
 
 // naps lets time pass while the nap is in doubt, and reports whether it still is.
 func (e *Engine) naps(now time.Duration) bool {
-	if !e.nap.On() {
+	if !e.master.Nap.On() {
 		return false
 	}
-	lasts, ask := e.nap.Lasts(now, e.isMaster())
+	lasts, ask := e.master.Nap.Lasts(now, e.isMaster())
 	if ask {
-		e.peers.Ask()
+		e.master.Ask()
 	}
-	if !lasts && (e.nap.Changed() || !e.isMaster()) {
-		e.dropWork()
+	if !lasts && (e.master.Nap.Changed() || !e.isMaster()) {
+		e.dropWork(onOthersWrote)
 	}
 	return lasts
 }
 
-// dropWork ends what was under way, with packets that may be sent again.
-func (e *Engine) dropWork() {
+// dropWork ends what was under way, with packets that may be sent again, for a reason.
+func (e *Engine) dropWork(why trigger) {
 	e.cancelLooks()
 	e.window.Forget()
-	if e.run != nil {
-		e.run.Abort()
+	if e.writing.run != nil {
+		e.writing.run.Abort()
 	}
-	e.run, e.discovery, e.revisiting, e.repairing, e.baseline, e.moving = nil, nil, false, false, nil, false
-	e.others = true
-	e.before, e.wayFor = snapshot{}, e.newPolicy
-	if e.state = stateWatching; !e.isMaster() {
-		e.state = stateStandby
+	e.writing, e.narrowing, e.proof.baseline, e.ownLID.moving = writing{}, nil, nil, false
+	e.sweep.end()
+	e.bounds.others = true
+	e.sweep.before, e.agenda.wayFor = snapshot{}, e.agenda.policy
+	if e.isMaster() {
+		e.step(why)
+	} else {
+		e.step(onLostMeanwhile)
 	}
-	e.wantSweep("another manager may have written while this one did not run")
-	e.sweepFrom = e.now
+	e.agenda.wantSweepAt(e.now, "another manager may have written while this one did not run")
 }

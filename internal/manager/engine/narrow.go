@@ -6,22 +6,41 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
-	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
-// narrowing lets a new policy interrupt what is under way. Devices can delay a sweep or
-// an election; a revocation does not wait for them. It is written to the devices of the
-// last snapshot, each verified just before. Only revocations are written: whatever has
-// changed since, no port is given anything.
+// narrowing is the phase in which what a new policy takes away is written before anything else.
+// Devices can delay a sweep or an election; a revocation does not wait for them. It is written to
+// the devices of the last snapshot, each verified just before. Only revocations are written: whatever
+// has changed since, no port is given anything.
+//
+// In: the snapshot and the tables that the policy wants of it. Out: the writes, and what failed.
 type narrowing struct {
-	// wayFor is the policy for which something was interrupted, cut the one
-	// whose narrowing was written.
-	wayFor, cut *policy.Policy
-	narrowUntil time.Duration
+	window *transact.Window
+	until  time.Duration // devices that have not answered by then are left to the pass that follows
 }
 
-// narrowMost is how long the narrowing may take: devices that have not answered by then
-// are left to the pass that follows.
+// startNarrowing sends the revocations; nil where there are none.
+func startNarrowing(w *transact.Window, now time.Duration, f *observed.Fabric, want *observed.Desired, failed func(apply.Failure)) *narrowing {
+	p := plan.Narrowing(f, want)
+	if p.Len() == 0 {
+		return nil
+	}
+	apply.Narrow(w, p, failed)
+	return &narrowing{window: w, until: now + narrowMost}
+}
+
+// expire ends the phase for devices that have not answered in time, and reports whether it is over.
+func (n *narrowing) expire(now time.Duration) bool {
+	if n == nil || now < n.until {
+		return false
+	}
+	n.window.Forget()
+	return true
+}
+
+// narrowMost is how long it may take.
 const narrowMost = time.Second
 
 // revisitRest is how long a changed link is left alone when following it was interrupted,
@@ -30,87 +49,75 @@ const revisitRest = 100 * time.Millisecond
 
 // giveWay interrupts what is under way for a new policy.
 func (e *Engine) giveWay(now time.Duration) {
-	if e.newPolicy == nil || e.newPolicy == e.wayFor || !e.settled || !e.isMaster() || e.config.Hold {
+	if e.agenda.policy == nil || e.agenda.policy == e.agenda.wayFor || !e.settled || !e.isMaster() || e.config.Hold {
 		return
 	}
 	switch e.state {
 	case stateSweeping:
-		if e.revisiting {
-			e.revisiting = false // the links that moved are followed later
-			e.moved.Interrupted(now + revisitRest)
+		if e.sweep.links {
+			e.sweep.links = false // the links that moved are followed later
+			e.agenda.links.Interrupted(now + revisitRest)
 		} else {
-			e.wantSweep("a new policy came while the subnet was read")
-			e.sweepFrom = now
+			e.agenda.wantSweepAt(now, "a new policy came while the subnet was read")
 		}
-		e.discovery = nil
+		e.sweep.discovery = nil
 	case stateReading:
-		e.wantSweep("a new policy came while the subnet was read")
-		e.sweepFrom, e.discovery = now, nil
+		e.agenda.wantSweepAt(now, "a new policy came while the subnet was read")
+		e.sweep.discovery = nil
 	case stateElecting:
-		e.wantElection("a new policy came meanwhile")
+		e.agenda.wantElection("a new policy came meanwhile")
 	case stateChecking:
-		e.cursor, e.nextCheck = e.checkFrom, now
+		e.round.cursor, e.round.next = e.round.from, now
 	case stateApplying:
-		if e.multicast.alone || e.rerouting || !e.run.MayAbort() {
+		if !e.writing.yields() {
 			return
 		}
-		e.run.Abort()
-		e.run, e.repairing = nil, false // what was to be written is in standing.amiss
+		e.writing.run.Abort()
+		e.writing = writing{} // the pass finds what was to be written
 	default:
 		return
 	}
-	e.wayFor = e.newPolicy
+	e.agenda.wayFor = e.agenda.policy
 	e.window.Forget()
-	e.state = stateWatching
+	e.step(onGivesWay)
 }
 
 // narrowsFirst reports whether the revocations of a new policy are to be written before
 // anything else. Where another manager may have written since, all is read before.
 func (e *Engine) narrowsFirst(now time.Duration) bool {
-	return e.newPolicy != e.cut && e.settled && !e.others && e.state == stateWatching && e.isMaster() && !e.config.Hold &&
-		(e.resweep != "" || e.reelect != "" || e.looksAtSwitch(now))
+	return e.agenda.policy != e.agenda.narrowed && e.settled && !e.bounds.others && e.state == stateWatching && e.isMaster() && !e.config.Hold &&
+		(e.agenda.sweep != "" || e.agenda.election != "" || e.looksAtSwitch(now))
 }
 
 // narrow starts to write the revocations of a new policy. It reports whether there are
 // any; a policy that does not fit is refused when all of it is computed.
 func (e *Engine) narrow(now time.Duration) bool {
-	e.cut = e.newPolicy
-	p := e.narrowing.of(e)
-	if p == nil || p.Len() == 0 {
+	p := e.agenda.policy
+	e.agenda.narrowed = p
+	last := &e.snapshot // that has tables
+	if e.sweep.before.fabric != nil {
+		last = &e.sweep.before
+	}
+	of, err := e.resolveIn(last, p)
+	if err != nil {
+		return false
+	}
+	want, err := e.desireIn(last, of, nil)
+	if err != nil {
+		return false
+	}
+	e.narrowing = startNarrowing(e.window, now, last.fabric, want.Tables, func(f apply.Failure) { e.emit(event.Failed{Failure: f}) })
+	if e.narrowing == nil {
 		return false
 	}
 	e.cancelLooks()
 	e.begin(event.PhaseNarrow)
-	e.state, e.narrowUntil = stateNarrowing, now+narrowMost
-	apply.Narrow(e.window, p, func(f apply.Failure) { e.emit(event.Failed{Failure: f}) })
+	e.step(onRevoked)
 	return true
 }
 
-// of computes the narrowing on the last snapshot that has tables.
-func (*narrowing) of(e *Engine) *plan.Plan {
-	if last := e.before; last.fabric != nil {
-		now := snapshot{e.fabric, e.ends, e.resolver, e.unseen}
-		e.fabric, e.ends, e.resolver, e.unseen = last.fabric, last.ends, last.resolver, last.unseen
-		defer func() { e.fabric, e.ends, e.resolver, e.unseen = now.fabric, now.ends, now.resolver, now.unseen }()
-	}
-	of, err := e.resolve(e.newPolicy)
-	if err != nil {
-		return nil
-	}
-	want, err := e.desire(of, nil)
-	if err != nil {
-		return nil
-	}
-	return plan.Narrowing(e.fabric, want.Tables)
-}
-
 // narrowed ends what narrow began.
-func (e *Engine) narrowed() { e.state = stateWatching }
-
-// narrowedEnough ends it for devices that have not answered.
-func (e *Engine) narrowedEnough(now time.Duration) {
-	if e.state == stateNarrowing && now >= e.narrowUntil {
-		e.window.Forget()
-		e.narrowed()
-	}
+func (e *Engine) narrowed() {
+	e.narrowing = nil
+	e.step(onDone)
 }

@@ -4,9 +4,8 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/lease"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/manager/pristine"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 )
@@ -15,53 +14,40 @@ import (
 func (e *Engine) timeIs(now time.Duration) {
 	e.noteNap(now)
 	e.now = now
-	if !e.quiet.Began {
-		e.quiet.Began, e.quiet.Until = true, now+e.config.Pause
-	}
+	e.master.TimeIs(now, e.config.Pause)
 }
 
-// mustWait reports whether the wait is not over: a former master may have the right to write
-// until this one has.
-func (e *Engine) mustWait() bool {
-	if !e.quiet.Began {
-		return e.config.Pause > 0 || e.config.Lease
-	}
-	return e.now < e.quiet.Until || !e.right.Stands()
-}
+// mustWait reports whether the wait for what an earlier manager sent is not over.
+func (e *Engine) mustWait() bool { return e.master.MustWait(e.now, e.config.Pause) }
 
 // pauseEnds is when paused is to be called: at the end of the wait, or where this manager has
 // no right to write, when the subnet is to be read again.
 func (e *Engine) pauseEnds() time.Duration {
-	if e.right.Stands() {
-		return e.quiet.Until
+	if e.master.Right.Stands() {
+		return e.master.Wait.Until
 	}
-	return e.nextCheck
+	return e.round.next
 }
 
-// succeed starts the wait when this manager takes over from another. One that was given
-// up has sent nothing since it did not answer; one that handed over, until now.
-func (e *Engine) succeed(f election.Effects) {
-	since := e.now
-	if f.Lost {
-		since = f.Since
-	}
-	e.quiet.Until = max(e.quiet.Until, since+e.config.Limits.Lifetime)
-	e.quiet.AtStart, e.quiet.Abandon = false, true
-	e.others = true
-	e.succeeds, e.unasked, e.hosts = true, true, watch.Asked{}
-	e.sweepFrom = e.now
+// succeed starts the wait when this manager takes over from another.
+func (e *Engine) succeed(f mastership.Effects) {
+	e.master.Succeeds(e.now, e.config.Limits.Lifetime, f)
+	e.bounds.others = true
+	e.hosts.succeeds, e.hosts.unasked, e.hosts.asked = true, true, watch.Asked{}
+	e.agenda.sweepFrom = e.now
 }
 
 // abandonReading ends what a standby was reading: it began before the wait.
 func (e *Engine) abandonReading() {
-	if !e.quiet.Abandon {
+	if !e.master.Wait.Abandon {
 		return
 	}
-	e.quiet.Abandon = false
+	e.master.Wait.Abandon = false
 	switch e.state {
 	case stateSweeping, stateElecting, stateReading, stateRefreshing, stateChecking:
 		e.window.Forget()
-		e.discovery, e.revisiting, e.state = nil, false, stateStandby
+		e.sweep.end()
+		e.step(onTakeover)
 	}
 }
 
@@ -69,20 +55,20 @@ func (e *Engine) abandonReading() {
 // SwitchInfo come first, then keys, and then the tables that they open.
 func (e *Engine) lead(now time.Duration) {
 	switch {
-	case e.right.Alone(len(e.fabric.Nodes)):
+	case e.master.Right.Alone(len(e.fabric.Nodes)):
 		e.pause()
-	case e.quiet.Stale && e.mustWait() && e.quiet.AtStart && pristine.Untouched(e.fabric):
-		e.quiet.Stale, e.quiet.Trial = false, true
+	case e.master.Wait.Stale && e.mustWait() && e.master.Wait.AtStart && pristine.Untouched(e.fabric):
+		e.master.Wait.Stale, e.master.Wait.Trial = false, true
 		e.readRest()
-	case e.quiet.Stale && e.announces():
+	case e.master.Wait.Stale && e.announces():
 		e.announce()
-	case e.quiet.Stale && e.mustWait():
+	case e.master.Wait.Stale && e.mustWait():
 		e.pause()
-	case e.quiet.Stale:
+	case e.master.Wait.Stale:
 		e.refresh()
-	case e.discovery == nil && e.config.Hold:
-		e.rest(now, stateHeld)
-	case e.discovery == nil:
+	case e.sweep.discovery == nil && e.config.Hold:
+		e.rest(now, onHeld)
+	case e.sweep.discovery == nil:
 		e.startPass(now)
 	case e.givesKeys():
 		e.secure(now)
@@ -94,9 +80,9 @@ func (e *Engine) lead(now time.Duration) {
 // tried ends the wait of a start when no table holds what a manager gives, and begins
 // anew either way: keys come before tables.
 func (e *Engine) tried(now time.Duration) {
-	e.quiet.Trial, e.quiet.AtStart = false, false
+	e.master.Wait.Trial, e.master.Wait.AtStart = false, false
 	if pristine.PowerUpKeys(e.fabric) {
-		e.quiet.Until = now
+		e.master.Wait.Until = now
 		e.startSweep()
 		return
 	}
@@ -109,16 +95,17 @@ func (e *Engine) tried(now time.Duration) {
 const cutOffAgain = 500 * time.Millisecond
 
 func (e *Engine) pause() {
-	e.state, e.nextCheck = statePausing, e.now+lease.Patience
+	e.step(onMustWait)
+	e.round.next = e.now + mastership.Patience
 	if !e.settled && len(e.faults) > 0 {
-		e.nextCheck = e.now + cutOffAgain
+		e.round.next = e.now + cutOffAgain
 	}
 	e.begin(event.PhasePause)
 }
 
 // paused goes on after the wait.
 func (e *Engine) paused() {
-	if e.discovery == nil || e.mustWait() {
+	if e.sweep.discovery == nil || e.mustWait() {
 		e.startSweep()
 		return
 	}
@@ -127,8 +114,8 @@ func (e *Engine) paused() {
 
 // refresh reads PortInfo and SwitchInfo again.
 func (e *Engine) refresh() {
-	e.quiet.Stale = false
-	e.state = stateRefreshing
+	e.master.Wait.Stale = false
+	e.step(onWaitOver)
 	e.begin(event.PhaseTables)
 	for _, n := range e.fabric.Nodes {
 		if n.Switch != nil {
@@ -148,7 +135,7 @@ func (e *Engine) refresh() {
 // refreshed goes on when they were read.
 func (e *Engine) refreshed(now time.Duration) {
 	if !e.isMaster() {
-		e.rest(now, stateStandby)
+		e.rest(now, onDeposed)
 		return
 	}
 	e.lead(now)

@@ -9,9 +9,20 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
+// hosts is what hosts were asked to register again with subnet administration.
+type hosts struct {
+	asked watch.Asked
+	// renewed tells that Config.Reregister is done with.
+	renewed bool
+	// succeeds tells that this manager has taken over from another, unasked that hosts were not
+	// asked to register again since: where no port is written another MasterSMLID, they have to be
+	// told in so many words.
+	succeeds, unasked bool
+}
+
 // reregisters reports whether all hosts are to be asked to register again, and were not.
 func (e *Engine) reregisters() bool {
-	return e.config.Reregister && !e.renewed || e.unasked && e.wanted().MasterLID() != ib.LIDReserved
+	return e.config.Reregister && !e.hosts.renewed || e.hosts.unasked && e.wanted().MasterLID() != ib.LIDReserved
 }
 
 // reregistered enters who was asked to register again by the pass that has ended.
@@ -20,12 +31,12 @@ func (e *Engine) reregistered() {
 		return
 	}
 	failed := make(map[*observed.Port]bool)
-	for _, f := range e.run.Failures() {
+	for _, f := range e.writing.run.Failures() {
 		failed[f.Port] = failed[f.Port] || f.Attribute == smp.AttrPortInfo
 	}
-	e.hosts.Enter(e.now, e.ends, e.desired.Tables, failed)
-	if _, waits := e.hosts.Next(); !waits {
-		e.renewed, e.unasked = true, false
+	e.hosts.asked.Enter(e.now, e.ends, e.desired.Tables, failed)
+	if _, waits := e.hosts.asked.Next(); !waits {
+		e.hosts.renewed, e.hosts.unasked = true, false
 	}
 }
 
@@ -33,7 +44,7 @@ func (e *Engine) reregistered() {
 func (e *Engine) askHosts(now time.Duration) bool {
 	at, some := e.hostsDue()
 	if some = some && now >= at; some {
-		e.hosts.Again(now, e.ends, e.desired.Tables)
+		e.hosts.asked.Again(now, e.ends, e.desired.Tables)
 	}
 	return some && e.compare()
 }
@@ -43,12 +54,12 @@ func (e *Engine) hostsDue() (at time.Duration, some bool) {
 	if !e.reregisters() {
 		return 0, false
 	}
-	return e.hosts.Next()
+	return e.hosts.asked.Next()
 }
 
 // Reregister has every host that is up register again with subnet administration, with the
 // next pass.
 func (e *Engine) Reregister() {
-	e.config.Reregister, e.renewed, e.standby.registered, e.hosts = true, false, false, watch.Asked{}
+	e.config.Reregister, e.hosts.renewed, e.standby.registered, e.hosts.asked = true, false, false, watch.Asked{}
 	e.membersChanged()
 }

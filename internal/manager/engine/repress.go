@@ -19,19 +19,19 @@ func (e *Engine) repress(now time.Duration, p *mad.SMP, slid ib.LID, n *smp.Noti
 	reply := *p
 	reply.Method, reply.MKey = mad.MethodTrapRepress, 0
 	if e.config.MKey == 0 && e.keys.Config == nil {
-		e.answer(reply, slid)
+		e.answer(reply, slid, 1)
 		return true
 	}
 	s := e.ownerOf(slid)
-	if s != nil && e.peers.Named() && traps.IsOfManager(n) {
-		if may, _ := e.peers.MayCount(s); may {
-			e.answer(reply, slid)
+	if s != nil && e.master.Named() && traps.IsOfManager(n) {
+		if may, _ := e.master.MayCount(s); may {
+			e.answer(reply, slid, 1)
 			return true
 		}
 	}
 	if s == nil || s.Node.Switch == nil {
-		return !e.traps.Again(now, traps.Trap{From: slid, Transaction: p.TransactionID, Notice: *n})
+		return !e.beside.traps.Again(now, traps.Trap{From: slid, Transaction: p.TransactionID, Notice: *n})
 	}
-	e.answer(traps.Redirected(reply, s), ib.LIDPermissive)
+	e.answer(traps.Redirected(reply, s), ib.LIDPermissive, 1)
 	return true
 }

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"time"
-
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
@@ -13,10 +11,10 @@ import (
 // to write. Nothing else is written, and what is behind the links is looked at after that. Where routes cannot be mended, the pass that follows the
 // links computes them.
 func (e *Engine) reroute() bool {
-	if e.config.Hold || e.config.KeepRoutes || e.others || !e.settled || len(e.unfinished) > 0 {
+	if e.config.Hold || e.config.KeepRoutes || e.bounds.others || !e.settled || len(e.proof.unfinished) > 0 {
 		return false
 	}
-	if !e.moved.Fallen(e.fabric) {
+	if !e.agenda.links.Fallen(e.fabric) {
 		return false
 	}
 	e.begin(event.PhasePlan)
@@ -24,25 +22,24 @@ func (e *Engine) reroute() bool {
 	if !ok {
 		return false
 	}
-	e.routes = e.desired.Routes
+	e.routing.routes = e.desired.Routes
 	sweep.Detour(e.fabric)
 	p := plan.DiffForwarding(e.fabric, e.desired.Tables, at)
 	if p.Len() == 0 {
 		return false
 	}
-	e.compiled, e.rerouting = 0, true
-	e.write(p)
+	e.write(writeDetour, p, 0)
 	return true
 }
 
 // rerouted ends what reroute began. The links are followed next, by a pass that compares
 // everything.
-func (e *Engine) rerouted(now time.Duration) {
-	for _, f := range e.run.Failures() {
+func (e *Engine) rerouted() {
+	for _, f := range e.writing.run.Failures() {
 		e.emit(event.Failed{Failure: f})
-		e.unfinished[unfinished{f.Port, f.Attribute}] = true
+		e.proof.unfinished[unfinished{f.Port, f.Attribute}] = true
 	}
-	e.emit(event.Rerouted{Writes: e.run.Writes(), Failures: len(e.run.Failures())})
-	e.run = nil
-	e.state = stateWatching
+	e.emit(event.Rerouted{Writes: e.writing.run.Writes(), Failures: len(e.writing.run.Failures())})
+	e.writing = writing{}
+	e.step(onDone)
 }

@@ -26,7 +26,7 @@ func TestStoriesOfSettings(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			walk.Run(t, "settings/"+x.name+".txt", walk.Config{
-				Seed: uint64(800 + seed), Topology: "fattree,radix=4,levels=2", Policy: x.policy, Steps: 70, Most: 8 * time.Second / time.Duration(x.managers*x.managers), Managers: x.managers, Engine: x.engine,
+				Seed: uint64(800 + seed), Topology: "fattree,radix=4,levels=2", Policy: x.policy, Steps: 70, Most: 8 * time.Second / time.Duration(x.managers*x.managers), Managers: x.managers, Engine: recorded(x.engine),
 			})
 		})
 	}

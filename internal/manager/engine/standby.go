@@ -39,12 +39,12 @@ const unreadyMost = 8
 
 // standBy goes on as a standby: the tables are read too, if they were not.
 func (e *Engine) standBy(now time.Duration, d event.Deferred) {
-	e.peers.StoodBy, e.peers.Other = "", false
+	e.master.StoodBy, e.master.Other = "", false
 	if d != e.standby.deferred {
 		e.standby.deferred = d
 		e.emit(d)
 	}
-	if e.discovery != nil && e.peers.State() == smp.SMStandby && !e.config.Hold {
+	if e.sweep.discovery != nil && e.master.State() == smp.SMStandby && !e.config.Hold {
 		e.readRest()
 		return
 	}
@@ -53,13 +53,13 @@ func (e *Engine) standBy(now time.Duration, d event.Deferred) {
 
 // stoodBy works out, from a subnet that was read whole, what would have to be written to it.
 func (e *Engine) stoodBy(now time.Duration) {
-	e.rest(now, stateStandby)
-	if e.peers.State() != smp.SMStandby || e.config.Hold {
+	e.rest(now, onStandby)
+	if e.master.State() != smp.SMStandby || e.config.Hold {
 		return
 	}
 	e.standby.ready = nil
 	// A subnet that is being changed while it is read is read again sooner.
-	e.retryAt = now + min(e.config.SweepInterval<<min(e.standby.unready, unreadyMost), e.config.DriftPeriod)
+	e.agenda.retryAt = now + min(e.config.SweepInterval<<min(e.standby.unready, unreadyMost), e.config.DriftPeriod)
 	e.standby.unready++
 	of, err := e.resolve(e.wanted())
 	if err != nil {
@@ -78,7 +78,7 @@ func (e *Engine) stoodBy(now time.Duration) {
 	}
 	e.standby.ready, e.standby.held, e.standby.lid = r, bound.Of(e.ends, "", false), e.fabric.Self.Info.LID
 	if !tables {
-		e.standby.unready, e.retryAt = 0, now+e.config.DriftPeriod
+		e.standby.unready, e.agenda.retryAt = 0, now+e.config.DriftPeriod
 	}
 }
 
@@ -99,16 +99,17 @@ func (e *Engine) Serves() bool { return e.standby.serves }
 func (e *Engine) announces() bool {
 	s := &e.standby
 	self := e.fabric.Self
-	return s.ready != nil && !s.announced && !e.peers.Other && self != nil && self.InfoRead && self.Info.LID == s.lid
+	return s.ready != nil && !s.announced && !e.master.Other && self != nil && self.InfoRead && self.Info.LID == s.lid
 }
 
 // announce has hosts find the new master. Where the policy sets a LID aside for it, that
 // comes to its port, which hosts are not told.
 func (e *Engine) announce() {
 	e.standby.announced, e.standby.serves = true, true
-	e.epoch++
+	e.proof.epoch++
 	e.begin(event.PhaseAnnounce)
-	e.state, e.stage, e.run = stateAnnouncing, "", nil
+	e.step(onNewMaster)
+	e.writing = writing{}
 	if !e.moveLID() {
 		e.tellLID()
 	}
@@ -118,33 +119,33 @@ func (e *Engine) announce() {
 // PortInfo is written as it was just read: of an end port it has no check in it that keeps
 // others apart, and all of it is read again after the wait.
 func (e *Engine) tellLID() {
-	if e.moving { // subnet administration answers from what has moved
-		e.moving = false
-		e.epoch++
+	if e.ownLID.moving { // subnet administration answers from what has moved
+		e.ownLID.moving = false
+		e.proof.epoch++
 		e.begin(event.PhaseAnnounce)
 	}
 	want := observed.NewDesired(e.fabric)
 	if lid, m := e.fabric.Self.Info.LID, e.wanted().MasterLID(); m == ib.LIDReserved || lid == m {
 		plan.NameMaster(want, e.ends, lid, e.standby.registered)
 	}
-	e.run = apply.Start(e.window, plan.Diff(e.fabric, want), e.config.Limits.Window)
+	e.writing.run = apply.Start(e.window, plan.Diff(e.fabric, want), e.config.Limits.Window)
 }
 
 // announced goes on with the wait; what failed is found after it.
 func (e *Engine) announced(now time.Duration) {
 	switch {
 	case !e.isMaster():
-		e.run, e.moving = nil, false
-		e.rest(now, stateStandby)
+		e.writing, e.ownLID.moving = writing{}, false
+		e.rest(now, onDeposed)
 		return
-	case e.moving:
+	case e.ownLID.moving:
 		e.tellLID()
 		return
-	case !e.run.Advance():
+	case !e.writing.run.Advance():
 		e.enterStage()
 		return
 	}
-	e.run = nil
+	e.writing = writing{}
 	e.lead(now)
 }
 

@@ -11,8 +11,8 @@ import (
 
 // Status returns the state of the election and the number of sweeps.
 func (e *Engine) Status() event.Status {
-	m := event.Status{State: e.peers.State(), Rogues: e.peers.Rogues(), Sweeps: e.sweeps, Guards: e.inherited != nil && e.inherited.Other, Halted: e.right.Halted()}
-	for _, info := range e.peers.Rivals() {
+	m := event.Status{State: e.master.State(), Rogues: e.master.Rogues(), Sweeps: e.sweep.counts, Guards: e.bounds.inherited != nil && e.bounds.inherited.Other, Halted: e.master.Right.Halted()}
+	for _, info := range e.master.Rivals() {
 		if info.GUID != 0 {
 			m.Others++
 		}
@@ -25,22 +25,22 @@ func (e *Engine) Faults() []sweep.Fault { return slices.Clone(e.faults) }
 
 // Managers are this manager and every other that is known of, by their ports; nil before
 // the subnet was read.
-func (e *Engine) Managers() []observed.SubnetManager { return e.peers.Managers() }
+func (e *Engine) Managers() []observed.SubnetManager { return e.master.Managers() }
 
 // NamesManager reports whether the manager behind an end port is this one, or one that counts.
-func (e *Engine) NamesManager(p *observed.Port) bool { return e.peers.Names(p) }
+func (e *Engine) NamesManager(p *observed.Port) bool { return e.master.Names(p) }
 
 // AskManagers asks every manager of the subnet for its state, also those that do not count.
-func (e *Engine) AskManagers() { e.peers.AskAll() }
+func (e *Engine) AskManagers() { e.master.AskAll() }
 
 // Asking is how many managers have not answered what they were asked.
-func (e *Engine) Asking() int { return e.peers.Asking() }
+func (e *Engine) Asking() int { return e.master.Asking() }
 
 // HandOver offers mastership to the standby at a port, or for 0 to the highest one, as an
 // administrator wants it. What comes of it, SteppedDown and the events tell. The error is
-// peers.ErrAsking while they are being asked, or election.ErrNoHandover.
-func (e *Engine) HandOver(to ib.PortGUID) (ib.PortGUID, error) { return e.peers.HandOver(e.now, to) }
+// mastership.ErrAsking while they are being asked, or mastership.ErrNoHandover.
+func (e *Engine) HandOver(to ib.PortGUID) (ib.PortGUID, error) { return e.master.HandOver(e.now, to) }
 
 // SteppedDown is to whom mastership was, or is being, handed over as planned, and why that
 // failed.
-func (e *Engine) SteppedDown() (to ib.PortGUID, failed string) { return e.peers.SteppedDown() }
+func (e *Engine) SteppedDown() (to ib.PortGUID, failed string) { return e.master.SteppedDown() }

@@ -31,9 +31,24 @@ func TestStories(t *testing.T) {
 		}},
 		{"three", 3, func(_ int, c *engine.Config) { c.Profile = protect.Tenant; walk.Keyed(c) }},
 		{"held", 1, func(_ int, c *engine.Config) { c.Hold, c.ReadLanes = true, true }},
+		{"newcomer", 2, func(i int, c *engine.Config) {
+			if c.Profile, c.Newcomer = protect.Tenant, i > 0; i == 0 {
+				walk.Keyed(c)
+			}
+		}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			walk.Run(t, "story/"+x.name+".txt", walk.Config{Seed: uint64(seed), Topology: tree, Steps: 70, Most: 14 * time.Second / time.Duration(x.managers*x.managers), Managers: x.managers, Engine: x.engine})
+			walk.Run(t, "story/"+x.name+".txt", walk.Config{Seed: uint64(seed), Topology: tree, Steps: 70, Most: 14 * time.Second / time.Duration(x.managers*x.managers), Managers: x.managers, Engine: recorded(x.engine)})
 		})
+	}
+}
+
+// recorded has a configuration record the steps of the engine.
+func recorded(change func(i int, c *engine.Config)) func(i int, c *engine.Config) {
+	return func(i int, c *engine.Config) {
+		c.OnStep = engine.Record
+		if change != nil {
+			change(i, c)
+		}
 	}
 }

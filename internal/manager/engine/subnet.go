@@ -26,8 +26,8 @@ func (e *Engine) Subnet() (s observed.Subnet, ok bool) {
 	if e.standby.serves && !e.unchanged(&s) {
 		return observed.Subnet{}, false
 	}
-	s.Manager, s.Epoch = e.peers.Info(), e.epoch
-	for p, info := range e.peers.Rivals() {
+	s.Manager, s.Epoch = e.master.Info(), e.proof.epoch
+	for p, info := range e.master.Rivals() {
 		if info.GUID != 0 {
 			s.Others = append(s.Others, observed.OtherManager{Port: p, Info: info})
 		}

@@ -5,22 +5,37 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
-	"github.com/ibwarden/ibwarden/internal/manager/unseen"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
+// sweeping is the phase in which the subnet is read, with its tables.
+type sweeping struct {
+	discovery *sweep.Discovery // nil when nothing is being read
+	// links tells that only what is behind links that changed is read.
+	links bool
+	told  int // of its faults
+	// before is the subnet before it was found out who there is, with its tables.
+	before snapshot
+	// aliases and lanes tell that the last sweep of the whole subnet, or the one under way, reads
+	// GUIDInfo and the tables of virtual lanes.
+	aliases, lanes bool
+	counts         event.Sweeps
+}
+
+// end drops what is being read.
+func (s *sweeping) end() { s.discovery, s.links = nil, false }
+
 // swept takes over the result of a sweep, which is not complete if it continues with tables.
 func (e *Engine) swept(now time.Duration) {
-	if e.revisiting {
+	if e.sweep.links {
 		e.revisited(now)
 		return
 	}
 	if e.learns() {
-		if err := e.lockedOut(e.discovery.Fabric()); err != nil {
+		if err := e.lockedOut(e.sweep.discovery.Fabric()); err != nil {
 			e.lockOut(now, err)
 			return
 		}
@@ -34,17 +49,17 @@ func (e *Engine) swept(now time.Duration) {
 			return
 		}
 	}
-	e.faults = slices.Clone(e.discovery.Faults())
-	e.told = len(e.faults)
+	e.faults = slices.Clone(e.sweep.discovery.Faults())
+	e.sweep.told = len(e.faults)
 	e.tell(e.faults)
 	old := e.fabric
-	e.takeOver(e.discovery.Fabric())
-	e.cursor = 0 // all of it was read just now
+	e.takeOver(e.sweep.discovery.Fabric())
+	e.round.cursor = 0 // all of it was read just now
 	if e.robbedSince(old) {
-		e.rest(now, stateWatching)
+		e.rest(now, onRobbed)
 		return
 	}
-	if err := e.discovery.CheckLIDs(e.config.LMC); err != nil {
+	if err := e.sweep.discovery.CheckLIDs(e.config.LMC); err != nil {
 		e.refuse(now, e.wanted(), err)
 		return
 	}
@@ -52,11 +67,11 @@ func (e *Engine) swept(now time.Duration) {
 		e.refuse(now, e.wanted(), err)
 		return
 	} else if err != nil { // the pass goes on with the policy in force
-		e.emit(event.Refused{Err: err, Policy: e.newPolicy})
-		e.newPolicy, e.wayFor, e.cut = nil, nil, nil
+		e.emit(event.Refused{Err: err, Policy: e.agenda.policy})
+		e.agenda.dropPolicy()
 	}
-	if !e.givesKeys() && !e.quiet.Stale {
-		e.discovery = nil
+	if !e.givesKeys() && !e.master.Wait.Stale {
+		e.sweep.discovery = nil
 	}
 	e.startElection(now)
 }
@@ -66,10 +81,8 @@ func (e *Engine) vetWanted() error {
 	if e.config.Hold || e.lockedOut(e.fabric) != nil {
 		return nil // Predict does; nothing is known of who does not let the manager in
 	}
-	return e.names.VetAmong(e.resolver, e.wanted(), e.known.PKeys, e.site)
+	return e.names.VetAmong(e.resolver, e.wanted(), e.known.PKeys, e.siteOf(&e.snapshot))
 }
-
-func (e *Engine) site() *policy.Site { return facts.Site(e.fabric, e.ends, e.cabling.list) }
 
 func (e *Engine) tell(faults []sweep.Fault) {
 	for _, f := range faults {
@@ -77,26 +90,18 @@ func (e *Engine) tell(faults []sweep.Fault) {
 	}
 }
 
-// snapshot is a subnet as it was read, with its tables.
-type snapshot struct {
-	fabric   *observed.Fabric
-	ends     []*observed.Port
-	resolver *policy.Resolver
-	unseen   []unseen.Port
-}
-
 // takeOver makes f the subnet as it was last read.
 func (e *Engine) takeOver(f *observed.Fabric) {
 	old := e.fabric
-	if old != nil && e.before.fabric == nil {
-		e.before = snapshot{old, e.ends, e.resolver, e.unseen}
+	if old != nil && e.sweep.before.fabric == nil {
+		e.sweep.before = e.snapshot
 	}
 	e.fabric = f
-	e.counts, e.baseline, e.silent = e.fabric.Count(), nil, e.fabric.Silent()
+	e.counts, e.proof.baseline, e.silent = e.fabric.Count(), nil, e.fabric.Silent()
 	// What was desired belongs to the fabric as it was: until the policy has
 	// been worked out anew there is nothing to compare with, or to write.
-	e.desired, e.checks = nil, nil
-	clear(e.amiss)
+	e.desired, e.round.blocks = nil, nil
+	clear(e.agenda.repairs)
 	e.emit(event.Found{Counts: e.counts})
 	e.editFences((*fence.Edit).HoldToList)
 	e.tellDescriptions()
@@ -113,7 +118,7 @@ func (e *Engine) linkMovedAt(p *observed.Port, reason string, at time.Duration) 
 	if p.IsEnd() && p.Peer != nil {
 		p = p.Peer // the switch's, whatever its host calls itself next
 	}
-	e.noteOften(p, e.moved.Add(e.now, p, reason, at))
+	e.noteOften(p, e.agenda.links.Add(e.now, p, reason, at))
 }
 
 func (e *Engine) noteOften(p *observed.Port, often bool) {
@@ -125,55 +130,56 @@ func (e *Engine) noteOften(p *observed.Port, often bool) {
 // cutMoved removes the links that have changed from the snapshot, and reports whether no
 // device is behind one of them any more: no policy relies on the former ones.
 func (e *Engine) cutMoved() bool {
-	if !e.moved.OutOfDate(e.fabric) {
+	if !e.agenda.links.OutOfDate(e.fabric) {
 		return true
 	}
-	cut := e.moved.Ports(e.fabric)
+	cut := e.agenda.links.Ports(e.fabric)
 	if !sweep.CanCut(e.fabric, cut) {
 		return false
 	}
-	rivals := e.peers.Rivals()
+	rivals := e.master.Rivals()
 	e.takeOver(sweep.Cut(e.fabric, cut))
-	e.peers.Keep(rivals)
-	e.before = snapshot{} // this one has tables too
+	e.master.Keep(rivals)
+	e.sweep.before = snapshot{} // this one has tables too
 	return true
 }
 
 // revisit starts to follow the changed links that are due, and reports whether there are
 // any. The rest of the snapshot stays; if that is not possible, the subnet is swept.
 func (e *Engine) revisit(now time.Duration) bool {
-	if e.moved.Len() == 0 {
+	if e.agenda.links.Len() == 0 {
 		return false
 	}
-	due, reason := e.moved.Follow(e.fabric, now)
+	due, reason := e.agenda.links.Follow(e.fabric, now)
 	if len(due) == 0 {
 		return e.leaveOut(now)
 	}
-	all := e.moved.Ports(e.fabric)
+	all := e.agenda.links.Ports(e.fabric)
 	o := e.Reads()
-	if o.QoS && !e.lanesRead || o.Aliases != e.aliasesRead || !sweep.CanCut(e.fabric, all) {
-		e.wantSweep(reason)
-		e.moved.Forget(due)
+	if o.QoS && !e.sweep.lanes || o.Aliases != e.sweep.aliases || !sweep.CanCut(e.fabric, all) {
+		e.agenda.wantSweep(reason)
+		e.agenda.links.Forget(due)
 		return true
 	}
 	e.cancelLooks()
-	e.sweeps.Links++
+	e.sweep.counts.Links++
 	e.emit(event.Resweeping{Reason: reason, Links: len(due)})
 	e.begin(event.PhaseDiscover)
-	e.state, e.revisiting = stateSweeping, true
-	e.discovery = sweep.Again(e.window, o, e.fabric, all, due)
+	e.step(onLinksChanged)
+	e.sweep.links = true
+	e.sweep.discovery = sweep.Again(e.window, o, e.fabric, all, due)
 	return true
 }
 
 // leaveOut goes on without the devices behind changed links that are not due yet.
 func (e *Engine) leaveOut(now time.Duration) bool {
-	if !e.moved.OutOfDate(e.fabric) {
+	if !e.agenda.links.OutOfDate(e.fabric) {
 		return false
 	}
-	if !e.others && e.cutMoved() {
+	if !e.bounds.others && e.cutMoved() {
 		e.startPass(now)
 	} else {
-		e.wantSweep("a link has moved that the manager cannot do without")
+		e.agenda.wantSweep("a link has moved that the manager cannot do without")
 	}
 	return true
 }
@@ -181,23 +187,24 @@ func (e *Engine) leaveOut(now time.Duration) bool {
 // revisited takes over what was found behind changed links. Other managers are asked only
 // when one of them is new, or gone.
 func (e *Engine) revisited(now time.Duration) {
-	d := e.discovery
-	e.revisiting = false
+	d := e.sweep.discovery
+	e.sweep.links = false
 	if d.Conflicts() { // a device has moved from one place to another
-		e.discovery, e.state = nil, stateWatching
-		e.wantSweep("a device answers that the snapshot has elsewhere")
+		e.sweep.discovery = nil
+		e.step(onContested)
+		e.agenda.wantSweep("a device answers that the snapshot has elsewhere")
 		return
 	}
-	if again := e.moved.Followed(d.Fabric()); len(again.Links) > 0 {
+	if again := e.agenda.links.Followed(d.Fabric()); len(again.Links) > 0 {
 		e.emit(again)
 	}
 	e.faults = slices.DeleteFunc(slices.Clone(e.faults), func(f sweep.Fault) bool { return f.Port != nil && !d.Kept(f.Port) })
 	e.faults = append(e.faults, d.Faults()...)
-	e.told = len(d.Faults())
+	e.sweep.told = len(d.Faults())
 	e.tell(d.Faults())
-	rivals := e.peers.Rivals()
+	rivals := e.master.Rivals()
 	e.takeOver(d.Fabric())
-	e.peers.Keep(rivals)
+	e.master.Keep(rivals)
 	for _, p := range d.Fallen() {
 		e.linkMoved(p, "the switch behind a link does not answer, and the link is down")
 	}
@@ -205,15 +212,15 @@ func (e *Engine) revisited(now time.Duration) {
 		return // before routes lead over these links
 	}
 	if !e.givesKeys() {
-		e.discovery = nil
+		e.sweep.discovery = nil
 	}
 	switch err := d.CheckLIDs(e.config.LMC); {
 	case err != nil:
 		e.refuse(now, e.wanted(), err)
-	case e.peers.Named():
-		e.peers.Ask() // a master does not wait for what they say
+	case e.master.Named():
+		e.master.Ask() // a master does not wait for what they say
 		e.lead(now)
-	case e.reelect != "" || len(e.peers.Rivals()) != len(rivals) || slices.ContainsFunc(e.ends, func(p *observed.Port) bool { return e.peers.IsRival(p) != e.peers.Asked(p) }):
+	case e.agenda.election != "" || len(e.master.Rivals()) != len(rivals) || slices.ContainsFunc(e.ends, func(p *observed.Port) bool { return e.master.IsRival(p) != e.master.Asked(p) }):
 		e.startElection(now)
 	default:
 		e.lead(now)
@@ -224,15 +231,15 @@ func (e *Engine) revisited(now time.Duration) {
 func (e *Engine) refuse(now time.Duration, p *policy.Policy, err error) {
 	e.emit(event.Refused{Err: err, Policy: p})
 	if e.settled && e.isMaster() {
-		e.rest(now, stateWatching)
+		e.rest(now, onPolicyRefused)
 	} else {
 		// With none in force, a new policy waits for the next try as the first one
 		// does: else it would have the subnet swept again and again without a pause.
-		e.policy, e.newPolicy = e.wanted(), nil
-		e.rest(now, stateRefused)
+		e.policy, e.agenda.policy = e.wanted(), nil
+		e.rest(now, onRefused)
 	}
 	if e.desired == nil {
-		e.retryAt = now + e.config.DriftPeriod
+		e.agenda.retryAt = now + e.config.DriftPeriod
 		e.noteMutes(nil, true)
 	}
 }

@@ -30,7 +30,7 @@ func (e *Engine) tellOnce(s *watch.Sender, ev event.Event) {
 // holder is the end port to which the manager has assigned a LID, and which reports to
 // have it; nil for none. A LID that another port has taken has no holder.
 func (e *Engine) holder(lid ib.LID) *observed.Port {
-	return e.owners.Of(lid, e.fabric, e.epoch, e.ends, e.given())
+	return e.beside.owners.Of(lid, e.fabric, e.proof.epoch, e.ends, e.given())
 }
 
 func (e *Engine) directory() *traps.Directory {
@@ -47,10 +47,10 @@ func (e *Engine) receiveTrap(now time.Duration, p *mad.SMP, slid ib.LID) {
 	}
 	from := e.holder(slid)
 	if from == nil {
-		e.allows(now, &e.senders.Unknown, "a sender whose LID belongs to no port")
+		e.allows(now, &e.beside.senders.Unknown, "a sender whose LID belongs to no port")
 		return
 	}
-	s := e.senders.Of(now, from.Place())
+	s := e.beside.senders.Of(now, from.Place())
 	var n smp.Notice
 	if !e.allows(now, s, from.String()) || n.UnmarshalBinary(p.Data[:]) != nil {
 		return
@@ -96,22 +96,22 @@ func (e *Engine) followTrap(from *observed.Port, t event.Trapped) {
 // since the next pass will rely on that.
 func (e *Engine) wantLook(p *observed.Port, t event.Trapped) {
 	if t.Number == smp.TrapLocalChange {
-		e.peers.Recheck(p)
-		e.peers.LookFor(p)
+		e.master.Recheck(p)
+		e.master.LookFor(p)
 	}
 	if e.desired == nil && e.atRest() {
-		e.wantSweep(t.String())
+		e.agenda.wantSweep(t.String())
 		return
 	}
-	e.lookAgain(p.Agent().Place())
+	e.agenda.wantLook(p.Agent().Place(), false)
 }
 
 // outboxMax bounds the answers that wait to be sent: a requester that asks faster than
 // they leave has to ask again.
 const outboxMax = 256
 
-func (e *Engine) answer(p mad.SMP, dlid ib.LID) {
-	if len(e.outbox) < outboxMax {
+func (e *Engine) answer(p mad.SMP, dlid ib.LID, share int) {
+	if len(e.outbox) < outboxMax/share {
 		e.outbox = append(e.outbox, outgoing{p, dlid})
 	}
 }

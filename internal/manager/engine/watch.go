@@ -10,23 +10,31 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
+// round is the light sweep, and where the reading of all tables in a drift period stands.
+type round struct {
+	next         time.Duration // when the next one begins
+	blocks       []observed.Block
+	cursor, from int // the next block, and where it stood when the light sweep began
+}
+
 // listChecks lists everything that another manager could change. The position of the
 // reading stays: repeated changes of one table must not keep the others from being read.
 func (e *Engine) listChecks() {
-	e.checks = e.fabric.Blocks()
+	e.round.blocks = e.fabric.Blocks()
 	e.listGuards()
 }
 
 // startCheck starts a light sweep: it asks every switch for changes, asks silent devices
 // again, and reads back the next share of all tables.
 func (e *Engine) startCheck() {
-	e.state, e.checkFrom = stateChecking, e.cursor
-	e.sweeps.Light++
+	e.step(onCheckDue)
+	e.round.from = e.round.cursor
+	e.sweep.counts.Light++
 	for _, n := range e.fabric.Switches() {
 		p := &n.Ports[0]
 		e.reread(p, smp.AttrSwitchInfo, 0, func() {
 			if n.Switch.Info.PortStateChange {
-				e.lookAgain(p.Place())
+				e.agenda.wantLook(p.Place(), false)
 			}
 		})
 	}
@@ -38,14 +46,14 @@ func (e *Engine) startCheck() {
 	if e.isMaster() {
 		pollNotices(e.window, e.ends, e.heard)
 	}
-	e.peers.RecheckAll()
-	share := len(e.checks)
+	e.master.RecheckAll()
+	share := len(e.round.blocks)
 	if rounds := int(e.config.DriftPeriod / e.config.SweepInterval); rounds > 1 {
-		share = (len(e.checks) + rounds - 1) / rounds
+		share = (len(e.round.blocks) + rounds - 1) / rounds
 	}
 	for range share {
-		c := e.checks[e.cursor%len(e.checks)]
-		e.cursor = (e.cursor + 1) % len(e.checks)
+		c := e.round.blocks[e.round.cursor%len(e.round.blocks)]
+		e.round.cursor = (e.round.cursor + 1) % len(e.round.blocks)
 		if c.Attribute == smp.AttrPortInfo {
 			if c.Port.IsEnd() && c.Port != e.fabric.Self {
 				e.recheckNode(c.Port)
@@ -63,28 +71,21 @@ func (e *Engine) reread(p *observed.Port, a mad.AttributeID, modifier uint32, th
 	e.get(e.window, p, a, modifier, then, nil)
 }
 
-// wantSweep records the first reason for reading the whole subnet again.
-func (e *Engine) wantSweep(reason string) {
-	if e.resweep == "" {
-		e.resweep = reason
-	}
-}
-
 // checked ends a light sweep: a difference from the desired tables is a foreign change,
 // unless the value could not be written in the first place.
 func (e *Engine) checked(now time.Duration) {
-	e.nextCheck = now + e.config.SweepInterval
-	if e.resweep != "" || e.desired == nil || !e.isMaster() || e.robbed {
-		from := e.sweepFrom
-		e.rest(now, stateWatching)
-		e.sweepFrom = from // a light sweep puts off no other, however short its interval
+	e.round.next = now + e.config.SweepInterval
+	if e.agenda.sweep != "" || e.desired == nil || !e.isMaster() || e.ownLID.robbed {
+		from := e.agenda.sweepFrom
+		e.rest(now, onDone)
+		e.agenda.sweepFrom = from // a light sweep puts off no other, however short its interval
 		return
 	}
-	if !e.peers.Named() && e.reelect == "" { // one whose state has changed would have had the subnet swept
+	if !e.master.Named() && e.agenda.election == "" { // one whose state has changed would have had the subnet swept
 		e.emit(event.Asked{Alone: true})
 	}
-	e.state = stateWatching
-	if e.moved.OutOfDate(e.fabric) { // nothing is compared with it: what is left out of a plan
+	e.step(onDone)
+	if e.agenda.links.OutOfDate(e.fabric) { // nothing is compared with it: what is left out of a plan
 		// could be what has to be taken away before something is given
 		return // the pass that follows compares everything
 	}
@@ -97,6 +98,6 @@ func (e *Engine) receiveRequest(now time.Duration, p *mad.SMP, slid ib.LID) {
 	case p.Method == mad.MethodTrap && p.AttributeID == smp.AttrNotice:
 		e.receiveTrap(now, p, slid)
 	case p.AttributeID == smp.AttrSMInfo && (p.Method == mad.MethodGet || p.Method == mad.MethodSet):
-		e.peers.Receive(now, p, slid)
+		e.master.Receive(now, p, slid)
 	}
 }

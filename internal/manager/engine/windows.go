@@ -20,10 +20,10 @@ func (e *Engine) OnEnd(f func(method mad.Method, attribute mad.AttributeID, err 
 }
 
 func (e *Engine) windows() []*transact.Window {
-	return append([]*transact.Window{e.window, e.side}, e.peers.Windows()...)
+	return append([]*transact.Window{e.window, e.beside.window}, e.master.Windows()...)
 }
 
 // Counts is what the request windows have done.
 func (e *Engine) Counts() transact.Counts {
-	return e.window.Counts().Plus(e.side.Counts()).Plus(e.peers.Counts())
+	return e.window.Counts().Plus(e.beside.window.Counts()).Plus(e.master.Counts())
 }

@@ -17,7 +17,7 @@ func (e *Engine) UnderWay() (w apply.Work, some bool) {
 		w.Phase = event.PhaseElect
 	case stateAnnouncing:
 		w.Phase = event.PhaseAnnounce
-		w.Ports, w.Of = e.run.Progress()
+		w.Ports, w.Of = e.writing.run.Progress()
 	case stateRefreshing:
 		w.Phase = event.PhaseTables
 	case stateReading:
@@ -27,8 +27,8 @@ func (e *Engine) UnderWay() (w apply.Work, some bool) {
 	case stateNarrowing:
 		w.Phase, w.Narrows = event.PhaseNarrow, true
 	case stateKeying, stateApplying:
-		if w.Phase = e.stage; e.run != nil {
-			w.Ports, w.Of = e.run.Progress()
+		if w.Phase = e.writing.stage; e.writing.run != nil {
+			w.Ports, w.Of = e.writing.run.Progress()
 		}
 	}
 	return w, true
@@ -36,11 +36,11 @@ func (e *Engine) UnderWay() (w apply.Work, some bool) {
 
 // Abandon ends what the engine writes, and tells how many writes were sent; then it is over.
 func (e *Engine) Abandon() (writes int) {
-	if e.run == nil {
+	if e.writing.run == nil {
 		return 0
 	}
-	e.run.Abort()
-	return e.run.Writes()
+	e.writing.run.Abort()
+	return e.writing.run.Writes()
 }
 
 func (e *Engine) emit(ev event.Event) { e.observe(ev) }

@@ -10,9 +10,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
-	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
-	"github.com/ibwarden/ibwarden/internal/manager/peers"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
@@ -58,7 +57,7 @@ type Config struct {
 	// Profile None.
 	SMKeys func(from, to ib.PortGUID) ib.SMKey
 	// Vouches proves to managers of the secret which policy is in force; nil: nobody is told.
-	Vouches peers.Vouches
+	Vouches mastership.Vouches
 	// Newcomer tells that, unless Known says otherwise, this manager has never
 	// managed this subnet: it leaves it alone when it finds a master there that does not count (event
 	// Unexpected). It is not for Profile None.
@@ -94,13 +93,16 @@ type Config struct {
 	// meanwhile. The wait ends early on a subnet that no manager has touched.
 	Pause time.Duration
 	// MasterTimeout is how long a standby takes at the most to give up a master that
-	// shares the secret and does not answer; 0 for election.DefaultMasterTimeout.
+	// shares the secret and does not answer; 0 for mastership.DefaultMasterTimeout.
 	MasterTimeout time.Duration
 	// Known is what an earlier run assigned.
 	Known desired.Assigned
 	// Reregister has every host that is up already register again with subnet
 	// administration, once: what it registered before is not known here.
 	Reregister bool
+	// OnStep sees every change of the engine's state, by the names of the table of package
+	// engine, and whether the table has it; nil for nobody. Tests use it.
+	OnStep func(from, trigger string, allowed bool)
 }
 
 // Default times between sweeps.
@@ -124,7 +126,7 @@ func (c *Config) SetDefaults() {
 		c.GuardPeriod = DefaultGuardPeriod
 	}
 	if c.MasterTimeout == 0 {
-		c.MasterTimeout = election.DefaultMasterTimeout
+		c.MasterTimeout = mastership.DefaultMasterTimeout
 	}
 	if c.GuardRate == 0 {
 		c.GuardRate = DefaultGuardRate

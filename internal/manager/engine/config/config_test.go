@@ -10,8 +10,8 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
-	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -20,9 +20,9 @@ import (
 // TestSetDefaults fills in what is not given, and leaves what is.
 func TestSetDefaults(t *testing.T) {
 	for _, x := range []struct{ given, want Config }{
-		{Config{}, Config{GIDPrefix: ib.DefaultGIDPrefix, SweepInterval: 10 * time.Second, DriftPeriod: time.Minute, MasterTimeout: election.DefaultMasterTimeout, GuardRate: 4096}},
+		{Config{}, Config{GIDPrefix: ib.DefaultGIDPrefix, SweepInterval: 10 * time.Second, DriftPeriod: time.Minute, MasterTimeout: mastership.DefaultMasterTimeout, GuardRate: 4096}},
 		{Config{Profile: protect.Basic}, Config{Profile: protect.Basic, GIDPrefix: ib.DefaultGIDPrefix, SweepInterval: 10 * time.Second, DriftPeriod: time.Minute,
-			GuardPeriod: time.Second, MasterTimeout: election.DefaultMasterTimeout, GuardRate: 4096}},
+			GuardPeriod: time.Second, MasterTimeout: mastership.DefaultMasterTimeout, GuardRate: 4096}},
 		{Config{GIDPrefix: 1, SweepInterval: 2, DriftPeriod: 3, GuardPeriod: 4, MasterTimeout: 5, GuardRate: 6, Profile: protect.Strict},
 			Config{GIDPrefix: 1, SweepInterval: 2, DriftPeriod: 3, GuardPeriod: 4, MasterTimeout: 5, GuardRate: 6, Profile: protect.Strict}},
 	} {

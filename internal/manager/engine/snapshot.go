@@ -1,0 +1,28 @@
+package engine
+
+import (
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/manager/unseen"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy"
+)
+
+// snapshot is the subnet as a sweep read it. A sweep makes a new one; what is read or written after
+// that changes its values, not its devices.
+type snapshot struct {
+	fabric *observed.Fabric
+	counts observed.Counts
+	faults []sweep.Fault    // what of it could not be read or used
+	silent []*observed.Port // behind them nobody answered
+	// ends are its end ports by GUID, unseen those of earlier sweeps that no sweep finds any more,
+	// and resolver finds the members of a policy among both.
+	ends     []*observed.Port
+	unseen   []unseen.Port
+	resolver *policy.Resolver
+}
+
+// siteOf are the devices of a snapshot by the names that a policy may use.
+func (e *Engine) siteOf(s *snapshot) func() *policy.Site {
+	return func() *policy.Site { return facts.Site(s.fabric, s.ends, e.cabling.list) }
+}
