@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/api/client"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 )
 
 // callTimeout bounds one call of the service. No call waits for a proof.

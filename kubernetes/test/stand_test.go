@@ -30,6 +30,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/ibwarden/ibwarden/internal/api/client"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/kubernetes/api/v1alpha1"
 	"github.com/ibwarden/ibwarden/test/need"
 )

@@ -23,6 +23,7 @@ import (
 
 	"log/slog"
 
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/kubernetes/admission"
 	"github.com/ibwarden/ibwarden/kubernetes/api/v1alpha1"
 	"github.com/ibwarden/ibwarden/kubernetes/controller"
