@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibwarden/ibwarden/internal/sim/capture"
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
@@ -300,7 +301,7 @@ var dissectorFaults = []struct {
 func TestTSharkAgrees(t *testing.T) {
 	samples := append(vectorSamples(t), builtSamples(t)...)
 	var file bytes.Buffer
-	c, err := NewWriter(&file)
+	c, err := capture.NewWriter(&file)
 	if err != nil {
 		t.Fatal(err)
 	}

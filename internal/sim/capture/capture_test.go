@@ -1,4 +1,4 @@
-package packet_test
+package capture_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/packet"
+	"github.com/ibwarden/ibwarden/internal/sim/capture"
 )
 
 // start is the time of the first packet of the test captures.
@@ -22,14 +23,14 @@ var start = time.Unix(1_700_000_000, 123_456_789)
 const headerSize = 16
 
 func TestMaxSize(t *testing.T) {
-	if packet.CaptureMaxSize != packet.MaxSize {
-		t.Errorf("a file takes packets of %d octets, the longest has %d", packet.CaptureMaxSize, packet.MaxSize)
+	if capture.MaxSize != packet.MaxSize {
+		t.Errorf("a file takes packets of %d octets, the longest has %d", capture.MaxSize, packet.MaxSize)
 	}
 }
 
 func TestCaptureOctets(t *testing.T) {
 	var file bytes.Buffer
-	c, err := packet.NewWriter(&file)
+	c, err := capture.NewWriter(&file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func TestCaptureOctets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	packets := [][]byte{{0xAB}, golden, make([]byte, packet.CaptureMaxSize), {}}
+	packets := [][]byte{{0xAB}, golden, make([]byte, capture.MaxSize), {}}
 	for i, p := range packets {
 		if err := c.WritePacket(start.Add(time.Duration(i)), p); err != nil {
 			t.Fatal(err)
@@ -86,21 +87,21 @@ func (f *failAfter) Write(b []byte) (int, error) {
 }
 
 func TestCaptureErrors(t *testing.T) {
-	if _, err := packet.NewWriter(&failAfter{0}); !errors.Is(err, errDiskFull) {
+	if _, err := capture.NewWriter(&failAfter{0}); !errors.Is(err, errDiskFull) {
 		t.Errorf("header: %v, want %v", err, errDiskFull)
 	}
-	c, err := packet.NewWriter(&failAfter{1})
+	c, err := capture.NewWriter(&failAfter{1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := c.WritePacket(start, []byte{1}); err == nil || !strings.Contains(err.Error(), errDiskFull.Error()) {
 		t.Errorf("packet: %v, want %v", err, errDiskFull)
 	}
-	c, err = packet.NewWriter(io.Discard)
+	c, err = capture.NewWriter(io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.WritePacket(start, make([]byte, packet.CaptureMaxSize+1)); err == nil {
+	if err := c.WritePacket(start, make([]byte, capture.MaxSize+1)); err == nil {
 		t.Error("packet longer than MaxSize: no error")
 	}
 	for _, at := range []time.Time{{}, time.Unix(-1, 0), time.Unix(1<<32, 0)} {

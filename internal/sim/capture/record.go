@@ -1,18 +1,4 @@
-// Record: writes the packets that end ports of a simulated fabric send and
-// receive to a capture file.
-//
-//	New                     begins a capture file
-//	Data, Management        hooks for every packet: Config.DataTrace, Config.Trace
-//	Datagram                one management datagram, for callers that carry it themselves
-//	Err                     the first error
-//
-// A data packet is written once, as it leaves the node that sent it, octet by octet
-// as on that link, whatever its outcome. An SMP, which travels without packet headers
-// in the fabric, is written when an agent or a
-// manager receives it, with the headers that it would have there; a lost one is
-// not written. Nothing is written after an error.
-
-package fabric
+package capture
 
 import (
 	"fmt"
@@ -22,11 +8,18 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/packet"
+	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
 
-// Recorder writes one capture file.
+// Recorder writes one capture file: the packets that end ports of a simulated fabric send and
+// receive. Data and Management are hooks for every packet (Config.DataTrace, Config.Trace).
+//
+// A data packet is written once, as it leaves the node that sent it, byte by byte as on that
+// link, whatever its outcome. An SMP, which travels without packet headers in the fabric, is
+// written when an agent or a manager receives it, with the headers that it would have there;
+// a lost one is not written. Nothing is written after an error.
 type Recorder struct {
-	file   *packet.Writer
+	file   *Writer
 	start  time.Time
 	octets []byte // of the packet being written
 	serial uint32 // packet sequence number of datagrams, 24 bits
@@ -35,7 +28,7 @@ type Recorder struct {
 
 // NewRecorder begins a capture file on w. Start is the fabric's time 0, from 1970 on.
 func NewRecorder(w io.Writer, start time.Time) (*Recorder, error) {
-	file, err := packet.NewWriter(w)
+	file, err := NewWriter(w)
 	if err != nil {
 		return nil, err
 	}
@@ -43,15 +36,15 @@ func NewRecorder(w io.Writer, start time.Time) (*Recorder, error) {
 }
 
 // Data takes what Config.DataTrace is told.
-func (r *Recorder) Data(s DataSighting) {
-	if s.Outcome == OutcomeLeft && s.Origin {
+func (r *Recorder) Data(s fabric.DataSighting) {
+	if s.Outcome == fabric.OutcomeLeft && s.Origin {
 		r.write(s.At, s.Octets)
 	}
 }
 
 // Management takes what Config.Trace is told.
-func (r *Recorder) Management(s Sighting) {
-	if s.What == SeenByAgent || s.What == SeenByManager && !handedOn(s.MAD) {
+func (r *Recorder) Management(s fabric.Sighting) {
+	if s.What == fabric.SeenByAgent || s.What == fabric.SeenByManager && !handedOn(s.MAD) {
 		r.Datagram(s.At, packet.MADPacket{QP: ib.QP0, SLID: s.SLID, DLID: s.DLID, SL: s.SL, QP0PKey: s.PKey, MAD: s.MAD[:]})
 	}
 }

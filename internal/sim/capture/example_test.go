@@ -1,4 +1,4 @@
-package packet_test
+package capture_test
 
 import (
 	"bytes"
@@ -8,17 +8,18 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/packet"
+	"github.com/ibwarden/ibwarden/internal/sim/capture"
 )
 
 // A file with one packet, for Wireshark.
-func CaptureExample() {
+func Example() {
 	datagram := packet.MADPacket{QP: ib.QP1, SLID: 1, DLID: 2, MAD: make([]byte, 256)}
 	octets, err := datagram.AppendBinary(nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	var file bytes.Buffer // os.Create("fabric.pcap") in a program
-	w, err := packet.NewWriter(&file)
+	w, err := capture.NewWriter(&file)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package fabric
+package capture
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/packet"
+	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
 
 // recorder is a Recorder, with how many octets were added to its file since the last call.
@@ -33,20 +34,20 @@ func TestWhatIsWritten(t *testing.T) {
 	octets := make([]byte, 100)
 	for _, c := range []struct {
 		name    string
-		s       DataSighting
+		s       fabric.DataSighting
 		written bool
 	}{
-		{"leaves its sender", DataSighting{Outcome: OutcomeLeft, Origin: true, Octets: octets}, true},
-		{"leaves a switch", DataSighting{Outcome: OutcomeLeft, Octets: octets}, false},
-		{"arrives", DataSighting{Outcome: OutcomeTaken, Octets: octets}, false},
-		{"is dropped where it starts", DataSighting{Outcome: OutcomeExitPKey, Origin: true, Octets: octets}, false},
+		{"leaves its sender", fabric.DataSighting{Outcome: fabric.OutcomeLeft, Origin: true, Octets: octets}, true},
+		{"leaves a switch", fabric.DataSighting{Outcome: fabric.OutcomeLeft, Octets: octets}, false},
+		{"arrives", fabric.DataSighting{Outcome: fabric.OutcomeTaken, Octets: octets}, false},
+		{"is dropped where it starts", fabric.DataSighting{Outcome: fabric.OutcomeExitPKey, Origin: true, Octets: octets}, false},
 	} {
 		r.Data(c.s)
 		if n := added(); (n >= len(octets)) != c.written || !c.written && n != 0 {
 			t.Errorf("a packet that %s adds %d octets", c.name, n)
 		}
 	}
-	r.Management(Sighting{MAD: new([mad.Size]byte), What: SeenByAgent})
+	r.Management(fabric.Sighting{MAD: new([mad.Size]byte), What: fabric.SeenByAgent})
 	if n := added(); n <= mad.Size {
 		t.Errorf("an SMP that an agent receives adds %d octets", n)
 	}
@@ -62,12 +63,12 @@ func TestWhatIsWritten(t *testing.T) {
 	} {
 		m := new([mad.Size]byte)
 		m[mad.OffsetClass], m[mad.OffsetMethod], m[mad.OffsetStatus] = byte(x.class), byte(x.method), x.back
-		r.Management(Sighting{MAD: m, What: SeenByManager})
+		r.Management(fabric.Sighting{MAD: m, What: fabric.SeenByManager})
 		if n := added(); (n > mad.Size) != x.written {
 			t.Errorf("%v of class %v that a manager receives, behind its agent, adds %d bytes", x.method, x.class, n)
 		}
 	}
-	r.Management(Sighting{MAD: new([mad.Size]byte), What: SeenLeaving})
+	r.Management(fabric.Sighting{MAD: new([mad.Size]byte), What: fabric.SeenLeaving})
 	if n := added(); n != 0 {
 		t.Errorf("an SMP that leaves a node adds %d octets", n)
 	}

@@ -1,9 +1,7 @@
-// Capture: writes packets to a file that Wireshark and tshark read.
-//
-// It is separate from package packet, so that packet does not depend on a library
-// for capture files. It uses pcapgo of gopacket.
-
-package packet
+// Package capture writes packets, and all that end ports of a simulated fabric send and
+// receive, to a file that Wireshark and tshark read. It is apart from the packets and the
+// fabric, so that these do not depend on a library for capture files (pcapgo of gopacket).
+package capture
 
 import (
 	"encoding/binary"
@@ -27,9 +25,9 @@ const (
 	erfHeaderSize     = 16   // octets
 )
 
-// CaptureMaxSize is the length of the longest packet that a file takes, in octets:
+// MaxSize is the length of the longest packet that a file takes, in octets:
 // packet.MaxSize.
-const CaptureMaxSize = 0x7FF*4 + 2
+const MaxSize = 0x7FF*4 + 2
 
 // Writer writes packets to a capture file that Wireshark and tshark read. The
 // file format is written by gopacket's pcapgo: no C, tested with the tools that
@@ -42,18 +40,18 @@ type Writer struct {
 // NewWriter begins a capture on w: it writes the header of the file.
 func NewWriter(w io.Writer) (*Writer, error) {
 	c := &Writer{w: pcapgo.NewWriterNanos(w)}
-	if err := c.w.WriteFileHeader(erfHeaderSize+CaptureMaxSize, linkTypeERF); err != nil {
+	if err := c.w.WriteFileHeader(erfHeaderSize+MaxSize, linkTypeERF); err != nil {
 		return nil, fmt.Errorf("capture: file header: %w", err)
 	}
 	return c, nil
 }
 
 // WritePacket adds a packet, LRH to VCRC, that was seen at time t, to the
-// nanosecond. The packet may be malformed, but not longer than CaptureMaxSize. The
+// nanosecond. The packet may be malformed, but not longer than MaxSize. The
 // format holds times from 1970 to early 2106.
 func (c *Writer) WritePacket(t time.Time, packet []byte) error {
-	if len(packet) > CaptureMaxSize {
-		return fmt.Errorf("capture: packet of %d octets, want at most %d", len(packet), CaptureMaxSize)
+	if len(packet) > MaxSize {
+		return fmt.Errorf("capture: packet of %d octets, want at most %d", len(packet), MaxSize)
 	}
 	sec := t.Unix()
 	// The zero time is refused too: pcapgo would put the clock in its place.
