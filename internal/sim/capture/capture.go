@@ -1,6 +1,5 @@
-// Package capture writes packets, and all that end ports of a simulated fabric send and
-// receive, to a file that Wireshark and tshark read. It is apart from the packets and the
-// fabric, so that these do not depend on a library for capture files (pcapgo of gopacket).
+// Package capture writes packets to a file that Wireshark and tshark read. It is apart from
+// ib/packet, so that this does not depend on a library for capture files (pcapgo of gopacket).
 package capture
 
 import (

@@ -1,4 +1,4 @@
-package capture
+package record
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 func recorder(t *testing.T) (r *Recorder, added func() int) {
 	t.Helper()
 	var file bytes.Buffer
-	r, err := NewRecorder(&file, time.Unix(1000, 0))
+	r, err := New(&file, time.Unix(1000, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func (f *full) Write(b []byte) (int, error) {
 // TestFullDisk: the first error stays, and nothing is written after it.
 func TestFullDisk(t *testing.T) {
 	file := &full{room: 1000}
-	r, err := NewRecorder(file, time.Unix(0, 0))
+	r, err := New(file, time.Unix(0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestFullDisk(t *testing.T) {
 	if file.room != 1<<20 || r.Err() == nil {
 		t.Errorf("after an error %d octets were written, error %v", 1<<20-file.room, r.Err())
 	}
-	if _, err := NewRecorder(&full{}, time.Unix(0, 0)); err == nil {
+	if _, err := New(&full{}, time.Unix(0, 0)); err == nil {
 		t.Error("a file that cannot be begun is no error")
 	}
 }

@@ -1,4 +1,12 @@
-package capture
+// Package record writes the packets that end ports of a simulated fabric send and receive to
+// a capture file. Data and Management are hooks for every packet (Config.DataTrace,
+// Config.Trace).
+//
+// A data packet is written once, as it leaves the node that sent it, byte by byte as on that
+// link, whatever its outcome. An SMP, which travels without packet headers in the fabric, is
+// written when an agent or a manager receives it, with the headers that it would have there;
+// a lost one is not written. Nothing is written after an error.
+package record
 
 import (
 	"fmt"
@@ -8,27 +16,22 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/packet"
+	"github.com/ibwarden/ibwarden/internal/sim/capture"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
 
-// Recorder writes one capture file: the packets that end ports of a simulated fabric send and
-// receive. Data and Management are hooks for every packet (Config.DataTrace, Config.Trace).
-//
-// A data packet is written once, as it leaves the node that sent it, byte by byte as on that
-// link, whatever its outcome. An SMP, which travels without packet headers in the fabric, is
-// written when an agent or a manager receives it, with the headers that it would have there;
-// a lost one is not written. Nothing is written after an error.
+// Recorder writes one capture file.
 type Recorder struct {
-	file   *Writer
+	file   *capture.Writer
 	start  time.Time
 	octets []byte // of the packet being written
 	serial uint32 // packet sequence number of datagrams, 24 bits
 	err    error  // the first one
 }
 
-// NewRecorder begins a capture file on w. Start is the fabric's time 0, from 1970 on.
-func NewRecorder(w io.Writer, start time.Time) (*Recorder, error) {
-	file, err := NewWriter(w)
+// New begins a capture file on w. Start is the fabric's time 0, from 1970 on.
+func New(w io.Writer, start time.Time) (*Recorder, error) {
+	file, err := capture.NewWriter(w)
 	if err != nil {
 		return nil, err
 	}
