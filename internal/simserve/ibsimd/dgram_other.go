@@ -17,22 +17,22 @@ import (
 var errLinuxOnly = fmt.Errorf("a simulated fabric is served to other programs on Linux only, and this is %s: %w", runtime.GOOS, errors.ErrUnsupported)
 
 // DgramAddress names nothing here.
-type Address struct{}
+type DgramAddress struct{}
 
 // IsNamed is false.
-func (a *Address) IsNamed() bool { return false }
+func (a *DgramAddress) IsNamed() bool { return false }
 
 // IPv4 is no address.
-func (a *Address) IPv4() netip.Addr { return netip.Addr{} }
+func (a *DgramAddress) IPv4() netip.Addr { return netip.Addr{} }
 
 // Abstract names nothing here.
-func Abstract(string) Address { return Address{} }
+func Abstract(string) DgramAddress { return DgramAddress{} }
 
 // Internet names nothing here.
-func Internet(netip.Addr, uint16) Address { return Address{} }
+func Internet(netip.Addr, uint16) DgramAddress { return DgramAddress{} }
 
 // ListenDgram is an error.
-func Listen(Address) (int, error) { return -1, errLinuxOnly }
+func ListenDgram(DgramAddress) (int, error) { return -1, errLinuxOnly }
 
 // EventCounter is an error.
 func EventCounter() (int, error) { return -1, errLinuxOnly }
@@ -44,43 +44,43 @@ func Unread(int) (int, error) { return 0, errLinuxOnly }
 func NoteUsers(int) error { return errLinuxOnly }
 
 // ConnectDgram is an error.
-func Connect(int, Address) error { return errLinuxOnly }
+func ConnectDgram(int, DgramAddress) error { return errLinuxOnly }
 
 // DgramAnswers is false: no socket is there.
-func Answers(Address) bool { return false }
+func DgramAnswers(DgramAddress) bool { return false }
 
 // DgramReceiver receives nothing.
-type Receiver struct{ Senders []Address }
+type DgramReceiver struct{ Senders []DgramAddress }
 
 // NewReceiver makes one that receives nothing.
-func NewReceiver(int, int, bool) *Receiver { return &Receiver{} }
+func NewReceiver(int, int, bool) *DgramReceiver { return &DgramReceiver{} }
 
 // ReceiveOne is an error.
-func (r *Receiver) ReceiveOne(int) (int, error) { return 0, errLinuxOnly }
+func (r *DgramReceiver) ReceiveOne(int) (int, error) { return 0, errLinuxOnly }
 
 // Await is an error.
-func (r *Receiver) Await(int) (int, error) { return 0, errLinuxOnly }
+func (r *DgramReceiver) Await(int) (int, error) { return 0, errLinuxOnly }
 
 // Receive is an error.
-func (r *Receiver) Receive(int) (int, error) { return 0, errLinuxOnly }
+func (r *DgramReceiver) Receive(int) (int, error) { return 0, errLinuxOnly }
 
 // Datagram is empty.
-func (r *Receiver) Datagram(int) []byte { return nil }
+func (r *DgramReceiver) Datagram(int) []byte { return nil }
 
 // User knows nobody.
-func (r *Receiver) User(int) (uid int, known bool) { return 0, false }
+func (r *DgramReceiver) User(int) (uid int, known bool) { return 0, false }
 
 // SendTo sends nothing.
-func SendTo(int, []byte, *Address) {}
+func SendTo(int, []byte, *DgramAddress) {}
 
 // PollDgram is an error.
-func Poll([]unix.PollFd, time.Duration, bool) error { return errLinuxOnly }
+func PollDgram([]unix.PollFd, time.Duration, bool) error { return errLinuxOnly }
 
 // DgramSender sends nothing.
-type Sender struct{}
+type DgramSender struct{}
 
 // NewSender makes one that sends nothing.
-func NewSender(int) *Sender { return &Sender{} }
+func NewSender(int) *DgramSender { return &DgramSender{} }
 
 // Send is an error.
-func (s *Sender) Send(int, int, func(int) []byte) (int, error) { return 0, errLinuxOnly }
+func (s *DgramSender) Send(int, int, func(int) []byte) (int, error) { return 0, errLinuxOnly }
