@@ -68,7 +68,7 @@ func TestDocs(t *testing.T) {
 		fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", id, strings.Join(rows[id].levels, ", "), fields, meanings[id])
 	}
 	table.WriteString("\n")
-	path := filepath.Join("..", "..", "..", "..", "docs", "logs.md")
+	path := filepath.Join("..", "..", "..", "docs", "logs.md")
 	old, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

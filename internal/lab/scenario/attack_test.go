@@ -16,8 +16,7 @@ import (
 )
 
 var (
-	attackRoot = filepath.Join("..", "..", "..", "..")
-	dir        = filepath.Join(attackRoot, "scenarios", "attacks")
+	dir = filepath.Join(root, "scenarios", "attacks")
 )
 
 // catalogue is every attack that ships, by number.
@@ -128,7 +127,7 @@ func TestAttacks(t *testing.T) {
 }
 
 // page is where the table of the catalogue stands.
-var page = filepath.Join(attackRoot, "docs", "dev", "attacks.md")
+var page = filepath.Join(root, "docs", "dev", "attacks.md")
 
 // TestTable holds the table of docs/dev/attacks.md to the scripts. With
 // IBWARDEN_WRITE_TABLE set it writes it.
