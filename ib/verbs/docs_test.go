@@ -14,9 +14,9 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the examples in docs/verbs.md anew")
+var update = flag.Bool("update", false, "write the examples in docs/dev/verbs.md anew")
 
-const page = "../../docs/verbs.md"
+const page = "../../docs/dev/verbs.md"
 
 // titles are those of the examples on the page.
 var titles = map[string]string{
@@ -29,7 +29,7 @@ var titles = map[string]string{
 	"Device_WaitEvent": "Events",
 }
 
-// TestPage checks that docs/verbs.md has every example of this package as it stands
+// TestPage checks that docs/dev/verbs.md has every example of this package as it stands
 // here, with what it prints. That it prints this is for Go to check.
 func TestPage(t *testing.T) {
 	fset := token.NewFileSet()
@@ -69,13 +69,13 @@ func TestPage(t *testing.T) {
 	head, rest, ok := strings.Cut(string(old), "<!-- examples -->\n")
 	_, tail, ends := strings.Cut(rest, "<!-- end of examples -->")
 	if !ok || !ends {
-		t.Fatal("docs/verbs.md has no examples between its two marks")
+		t.Fatal("docs/dev/verbs.md has no examples between its two marks")
 	}
 	fresh := head + "<!-- examples -->\n" + b.String() + "\n<!-- end of examples -->" + tail
 	switch {
 	case fresh == string(old):
 	case !*update:
-		t.Error("docs/verbs.md does not have the examples of this package: go test ./ib/verbs -update")
+		t.Error("docs/dev/verbs.md does not have the examples of this package: go test ./ib/verbs -update")
 	default:
 		if err := os.WriteFile(page, []byte(fresh), 0o666); err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/verbs"
 )
 
-// attributes are those of Modify by the names that docs/verbs.md has.
+// attributes are those of Modify by the names that docs/dev/verbs.md has.
 var attributes = map[string]verbs.QPAttrMask{
 	"Port": verbs.AttrPort, "PKeyIndex": verbs.AttrPKeyIndex, "QKey": verbs.AttrQKey, "AV": verbs.AttrAV,
 	"PathMTU": verbs.AttrPathMTU, "DestQPN": verbs.AttrDestQPN, "RQPSN": verbs.AttrRQPSN, "SQPSN": verbs.AttrSQPSN,
@@ -38,7 +38,7 @@ type modifyRow struct {
 	not          bool
 }
 
-// modifyTable reads the table of Modify in docs/verbs.md: by "FROM, TO" and type.
+// modifyTable reads the table of Modify in docs/dev/verbs.md: by "FROM, TO" and type.
 func modifyTable(t *testing.T) map[string][]modifyRow {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -47,7 +47,7 @@ func modifyTable(t *testing.T) map[string][]modifyRow {
 	}
 	_, rest, ok := strings.Cut(string(text), "## Attributes of Modify\n")
 	if !ok {
-		t.Fatal("docs/verbs.md has no table of Modify")
+		t.Fatal("docs/dev/verbs.md has no table of Modify")
 	}
 	out := map[string][]modifyRow{}
 	rest, _, _ = strings.Cut(rest, "\n## ")
@@ -87,7 +87,7 @@ func modifyTable(t *testing.T) map[string][]modifyRow {
 	return out
 }
 
-// TestModifyTable holds the table of docs/verbs.md against what Modify takes: all
+// TestModifyTable holds the table of docs/dev/verbs.md against what Modify takes: all
 // that a row wants is enough, one less is refused, each of the rest is taken if the
 // row has it and refused otherwise.
 func TestModifyTable(t *testing.T) {

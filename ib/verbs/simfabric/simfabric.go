@@ -67,7 +67,7 @@ type Options struct {
 	// gone (StopManager); empty for none. The two know each other's keys.
 	Standby string
 	// Devices sets properties of devices, by node name, or "*" for all, and by property
-	// name: the words of `device` lines of scripts (docs/scenarios.md), as
+	// name: the words of `device` lines of scripts (docs/dev/scenarios.md), as
 	// "bad-pkey-counter": 0. On or off is 1 or 0.
 	Devices map[string]map[string]uint64
 	// Seed is the seed of all randomness; 0 means 1.
