@@ -1,4 +1,4 @@
-// Answers: is what the answers of the API have in common: one object or a page of a list,
+// answers*.go: is what the answers of the API have in common: one object or a page of a list,
 // with the revision that was read, and what a write changed.
 
 package api

@@ -1,4 +1,4 @@
-// Collection: follows one collection of objects for a caller: what of it he sees, and how that
+// collection*.go: follows one collection of objects for a caller: what of it he sees, and how that
 // changes, from a revision on.
 
 package api

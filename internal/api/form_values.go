@@ -1,4 +1,4 @@
-// Form: has the values of requests to the API and of its answers: partition numbers,
+// form*.go: has the values of requests to the API and of its answers: partition numbers,
 // GUIDs, memberships, and partitions, members and tenants as callers see them.
 
 package api

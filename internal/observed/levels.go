@@ -1,4 +1,4 @@
-// Levels: finds out how a fabric is built, from its cables alone: at which level each
+// levels*.go: finds out how a fabric is built, from its cables alone: at which level each
 // device stands, and which devices belong together, so that it can be drawn as layers.
 
 package observed

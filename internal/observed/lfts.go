@@ -1,4 +1,4 @@
-// Lfts: reads and writes unicast forwarding tables as text, in the format of OpenSM's
+// lfts*.go: reads and writes unicast forwarding tables as text, in the format of OpenSM's
 // dump of them (opensm-lfts.dump), of ibroute, and of the file of OpenSM's routing engine
 // `file`:
 //

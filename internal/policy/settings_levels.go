@@ -1,4 +1,4 @@
-// Settings: names the settings of links and devices in a policy: packet
+// settings*.go: names the settings of links and devices in a policy: packet
 // lifetimes, VL arbitration, P_Key enforcement, M_Key protection.
 //
 // A Settings is a value; Default has the values that a policy without settings

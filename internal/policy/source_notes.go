@@ -1,4 +1,4 @@
-// Source: provides what the readers of policy files share: text with
+// source*.go: provides what the readers of policy files share: text with
 // positions, parsing of numbers and words, collection of
 // faults, and the checks that hold for every format.
 //

@@ -1,4 +1,4 @@
-// Labels: is the labels of objects and the selectors that choose objects by them, in the syntax
+// labels*.go: is the labels of objects and the selectors that choose objects by them, in the syntax
 // of kubectl. Labels say nothing of who may do what.
 
 package resource

@@ -1,4 +1,4 @@
-// Number: numbers the revisions of each tenant: a tenant that saw the numbers of the store could
+// This file numbers the revisions of each tenant: a tenant that saw the numbers of the store could
 // count what others change.
 
 package resource

@@ -1,4 +1,4 @@
-// Stored: reads the JSON that this version of the program, or an older one, has stored.
+// This file reads the JSON that this version of the program, or an older one, has stored.
 
 package resource
 

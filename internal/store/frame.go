@@ -1,4 +1,4 @@
-// Frame: adds checksums to stored values. The checksum covers the name of the value
+// This file adds checksums to stored values. The checksum covers the name of the value
 // too, so that a value under a wrong name is detected. It detects faults of disks and
 // files, not deliberate changes.
 

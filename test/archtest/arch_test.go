@@ -64,8 +64,8 @@ var wings = []wing{
 	{"examples", false, []string{"ib"}},
 	{"kubernetes", false, []string{"internal/api"}},
 	{"test", false, []string{"ib", "internal"}},
-	{"packaging", false, nil},                                            // a module of its own
-	{"website", false, []string{"internal/app/cli", "internal/app/cli"}}, // a module of its own
+	{"packaging", false, nil},                        // a module of its own
+	{"website", false, []string{"internal/app/cli"}}, // a module of its own
 }
 
 // exceptions are imports that no wing allows, each with its reason.
@@ -106,7 +106,7 @@ var impure = map[string]string{
 
 // seeded are the packages that may hold a generator of their own, made from a
 // seed that comes in as input or given to them as such.
-var seeded = []string{"internal/topology", "internal/protocol/transact", "internal/sim/fabric", "internal/sim/fabric", "internal/perfmgr"}
+var seeded = []string{"internal/topology", "internal/protocol/transact", "internal/sim/fabric", "internal/perfmgr"}
 
 const (
 	maxFileLines     = 600

@@ -1,4 +1,4 @@
-// Address: names where the service is reached: a Unix socket or a URL.
+// This file names where the service is reached: a Unix socket or a URL.
 
 package listen
 

@@ -1,4 +1,4 @@
-// Credential: makes the secrets of callers of the API, and the sums by which they are
+// This file makes the secrets of callers of the API, and the sums by which they are
 // known.
 
 package listen

@@ -1,4 +1,4 @@
-// Front: looks at requests of the API before anybody asks who sent them: it refuses
+// This file looks at requests of the API before anybody asks who sent them: it refuses
 // what two programs could read differently, and what a browser sends for a page of another
 // site.
 

@@ -1,4 +1,4 @@
-// Sealed: makes cursors that nobody can read: those of tenants in lists whose places count what
+// This file makes cursors that nobody can read: those of tenants in lists whose places count what
 // others do.
 
 package listen

@@ -1,4 +1,4 @@
-// Session: keeps who has logged in to the console, and the one-time codes that let
+// session*.go: keeps who has logged in to the console, and the one-time codes that let
 // somebody do so. It is all in memory: what it knows ends with the program.
 //
 // A session stands for the token, the certificate or the user with which it began, and is
@@ -28,7 +28,7 @@ const (
 	BegunWithin = time.Minute
 )
 
-// LoggedIn is somebody who may log in.
+// LoggedIn is someone who may log in.
 type LoggedIn struct {
 	Caller resource.Caller
 	// Sums are of what he showed, as credential.go makes them; none for the peer of

@@ -1,4 +1,4 @@
-// Condition: reads and checks the preconditions of requests to the API: If-Match and
+// This file reads and checks the preconditions of requests to the API: If-Match and
 // If-None-Match, with revisions as ETags.
 
 package rest

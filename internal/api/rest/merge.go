@@ -1,4 +1,4 @@
-// Merge: applies a JSON merge patch (RFC 7396) to what an object says.
+// This file applies a JSON merge patch (RFC 7396) to what an object says.
 
 package rest
 

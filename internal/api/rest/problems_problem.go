@@ -1,4 +1,4 @@
-// Problems: makes the errors that callers of the API are told: those of RFC 9457, with
+// This file makes the errors that callers of the API are told: those of RFC 9457, with
 // the reason in a word and the fields at fault.
 
 package rest

@@ -1,4 +1,4 @@
-// Strict: reads JSON of which there is one opinion only: no key twice in an object,
+// This file reads JSON of which there is one opinion only: no key twice in an object,
 // also not in other letters, keys spelled as the names that they are read as, valid UTF-8,
 // nothing after the value.
 

@@ -1,4 +1,4 @@
-// Device: shows callers of the API a device and its ports in words, with what the
+// device*.go: shows callers of the API a device and its ports in words, with what the
 // device answered beside them: the provider all of it, a tenant its own end ports.
 
 package views

@@ -1,4 +1,4 @@
-// Fabricmap: shows callers of the API the whole of a fabric, small enough that tens of
+// fabricmap*.go: shows callers of the API the whole of a fabric, small enough that tens of
 // thousands of hosts can be drawn: where each device stands, whose it is and how it is, and
 // the cables between them. A tenant is shown its own devices alone.
 

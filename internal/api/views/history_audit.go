@@ -1,4 +1,4 @@
-// History: shows each caller of the API as much of the revisions and of the audit log as
+// history*.go: shows each caller of the API as much of the revisions and of the audit log as
 // concerns him.
 
 package views

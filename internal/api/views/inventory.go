@@ -1,4 +1,4 @@
-// Inventory: shows the devices, end ports, cables and routes of a fabric to callers of the API, and finds
+// inventory*.go: shows the devices, end ports, cables and routes of a fabric to callers of the API, and finds
 // the switch or the end port that a caller names.
 
 package views

@@ -1,4 +1,4 @@
-// Managers: shows the subnet managers of a fabric to callers of the API and to
+// This file shows the subnet managers of a fabric to callers of the API and to
 // commands: what is known of each, and what became of a handover.
 
 package views

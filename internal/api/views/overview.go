@@ -1,4 +1,4 @@
-// Overview: shows callers of the API in a few numbers how the service and the fabric are.
+// This file shows callers of the API in a few numbers how the service and the fabric are.
 
 package views
 

@@ -1,4 +1,4 @@
-// Reached: tells callers of the API whom an end port can talk with, and why or why not:
+// This file tells callers of the API whom an end port can talk with, and why or why not:
 // the provider all of it, a tenant as far as its own ports and partitions go.
 
 package views

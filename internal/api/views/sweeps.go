@@ -1,4 +1,4 @@
-// Sweeps: shows the last sweeps of a subnet manager to callers of the API and to
+// This file shows the last sweeps of a subnet manager to callers of the API and to
 // commands: which phases each had, how long they took and what packets they cost.
 
 package views

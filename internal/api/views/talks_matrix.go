@@ -1,4 +1,4 @@
-// Talks: tells callers of the API who can talk with whom: tenants and other end ports
+// talks*.go: tells callers of the API who can talk with whom: tenants and other end ports
 // by classes, and port by port. The provider sees all, a tenant its own ports and how they
 // stand to others.
 

@@ -1,4 +1,4 @@
-// Traffic: shows the performance counters of ports to callers of the API and to commands:
+// This file shows the performance counters of ports to callers of the API and to commands:
 // what they carry, and their errors.
 
 package views

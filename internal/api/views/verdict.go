@@ -1,4 +1,4 @@
-// Verdict: shows each caller of the API as much of a proof as concerns him.
+// verdict*.go: shows each caller of the API as much of a proof as concerns him.
 
 package views
 

@@ -1,4 +1,4 @@
-// Completion: provides the shell completion of flag values and arguments: words,
+// completion*.go: provides the shell completion of flag values and arguments: words,
 // and names from this machine, the policy or the fabric of the command line, which is
 // only read. Add registers them for a command and its subcommands. cobra completes the
 // names of commands and flags.

@@ -1,4 +1,4 @@
-// Config: implements `ibwarden config`: what is wrong with a configuration file,
+// This file implements `ibwarden config`: what is wrong with a configuration file,
 // and its JSON Schema.
 
 package cli

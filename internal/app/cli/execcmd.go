@@ -1,4 +1,4 @@
-// Exec: implements `ibwarden exec`: a program that was written for fabrics without
+// This file implements `ibwarden exec`: a program that was written for fabrics without
 // M_Keys, run on one with them.
 
 package cli

@@ -1,4 +1,4 @@
-// Helptext: makes Markdown of the help of commands, for manual pages and for the site.
+// This file makes Markdown of the help of commands, for manual pages and for the site.
 
 package cli
 

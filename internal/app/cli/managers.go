@@ -1,4 +1,4 @@
-// Managers: implements the commands about the subnet managers of a fabric:
+// managers*.go: implements the commands about the subnet managers of a fabric:
 // which there are, and the handover from one to another.
 
 package cli

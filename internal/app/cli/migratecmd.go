@@ -1,4 +1,4 @@
-// Migrate: implements `ibwarden migrate`: what becomes of the configuration of another
+// migrate*.go: implements `ibwarden migrate`: what becomes of the configuration of another
 // subnet manager, and ibwarden's configuration and policy in its place.
 
 package cli

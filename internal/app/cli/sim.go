@@ -1,4 +1,4 @@
-// Sim: implements `ibwarden sim`: it serves a simulated fabric, runs commands
+// sim*.go: implements `ibwarden sim`: it serves a simulated fabric, runs commands
 // runInside one, and runs scenarios.
 
 package cli

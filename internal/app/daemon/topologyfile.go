@@ -1,4 +1,4 @@
-// Topologyfile: loads the topology that a command line names: the
+// This file loads the topology that a command line names: the
 // demonstration, the output of a generator, or a file with its includes.
 
 package daemon

@@ -1,4 +1,4 @@
-// Kept: is what a subnet manager keeps from run to run and hands on to the next: LIDs,
+// kept*.go: is what a subnet manager keeps from run to run and hands on to the next: LIDs,
 // allocated P_Keys, fences, which port has which generation of its M_Key, and what hosts
 // registered. It reads and writes it as a file, and as objects of a store that managers
 // share. What it reads is input: a value that is damaged is refused by name.

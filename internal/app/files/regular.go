@@ -1,4 +1,4 @@
-// Regular: reads the files that a command line names: only regular files, up to a
+// regular*.go: reads the files that a command line names: only regular files, up to a
 // maximum size, within a time limit; and it replaces files as a whole.
 //
 // A path may lead to anything: a FIFO without a writer, a terminal, a

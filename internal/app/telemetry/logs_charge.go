@@ -1,4 +1,4 @@
-// Logs: writes the log to standard error: levels, one line for each
+// logs*.go: writes the log to standard error: levels, one line for each
 // event, as text (for people or the journal) or JSON, and summaries of repeated
 // events.
 

@@ -1,4 +1,4 @@
-// Sdnotify: tells systemd how a service is: ready, its status, and that it is
+// This file tells systemd how a service is: ready, its status, and that it is
 // alive (sd_notify).
 
 package telemetry

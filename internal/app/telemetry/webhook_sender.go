@@ -1,4 +1,4 @@
-// Webhook: posts alarms to a URL, signed.
+// webhook*.go: posts alarms to a URL, signed.
 //
 //	New      a Sender to a URL, with a secret
 //	Send     queues an alarm and returns at once

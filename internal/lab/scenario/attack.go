@@ -1,4 +1,4 @@
-// Attack: reads the catalogue of attacks: scenarios that run once for each
+// This file reads the catalogue of attacks: scenarios that run once for each
 // protection profile, with the expected outcome of the attacker's goals under each.
 
 package scenario

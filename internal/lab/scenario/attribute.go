@@ -1,4 +1,4 @@
-// Attribute: finds subnet management attributes and their fields by name: NAME,
+// attribute*.go: finds subnet management attributes and their fields by name: NAME,
 // NAME.i of an array, NAME.i.PART of an array of structures, or i alone if the
 // attribute has one array. Names are the IBTA's, with or
 // without underscores, in any case. The layouts come from package smp

@@ -1,4 +1,4 @@
-// Operand: parses the operands of scenario statements: locations in a topology,
+// operand*.go: parses the operands of scenario statements: locations in a topology,
 // attributes of ports, and values of their fields.
 
 package scenario

@@ -1,4 +1,4 @@
-// Report: holds the result of a scenario run and prints it.
+// This file holds the result of a scenario run and prints it.
 
 package scenario
 

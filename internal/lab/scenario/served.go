@@ -1,4 +1,4 @@
-// Served: carries out statements of scenarios on a fabric that a simulator serves:
+// This file carries out statements of scenarios on a fabric that a simulator serves:
 // those about what the owner of a device, or of an adapter's firmware, can do. They need no
 // clock of their own, so the console of the simulator has them too.
 //

@@ -1,4 +1,4 @@
-// Connection: implements one end of a connected transport: RC, UC, or an EE
+// connection*.go: implements one end of a connected transport: RC, UC, or an EE
 // context that carries RD. It segments and reassembles messages, numbers packets,
 // acknowledges, retries and gives up. It knows
 // no keys, addresses or queue pair states: package endpoint decides which

@@ -1,4 +1,4 @@
-// Gsi: gives links and servers the general services queue pair (QP1) of an end
+// This file gives links and servers the general services queue pair (QP1) of an end
 // port, to send and receive whole management datagrams.
 //
 //	Open      takes the queue pair; a port has one

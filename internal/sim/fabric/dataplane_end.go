@@ -1,4 +1,4 @@
-// Dataplane: moves data packets in a simulated fabric: end nodes send
+// dataplane*.go: moves data packets in a simulated fabric: end nodes send
 // and receive, switches and routers forward, links lose and corrupt packets.
 // It works on the devices and cables of package wiring and on an event queue
 // of package timeline. Subnet management belongs to package fabric, which executes

@@ -1,4 +1,4 @@
-// Directed: implements directed-route processing at one node: the rules for hop
+// This file implements directed-route processing at one node: the rules for hop
 // pointer and hop count, in both directions, with or without LID-routed parts.
 //
 //	Direct       the decision, with the packet's pointer and return path updated

@@ -1,4 +1,4 @@
-// Endnode: connects an end port of a simulated fabric with its subnet management
+// This file connects an end port of a simulated fabric with its subnet management
 // agent and its performance agent.
 //
 //	Port      an end port as package endpoint sees it: the current values of the agent

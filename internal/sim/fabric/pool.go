@@ -1,4 +1,4 @@
-// Pool: allocates and reuses objects of one type in slabs, such as packets in
+// This file allocates and reuses objects of one type in slabs, such as packets in
 // flight. Objects never move and are identified by an index.
 //
 //	Take, Put, Get   a free object, by its index

@@ -1,4 +1,4 @@
-// Timeline: orders the events of a simulated fabric.
+// This file orders the events of a simulated fabric.
 //
 //	Push        an event, with its time
 //	Head, Pop   the earliest; of events of one time the one pushed first

@@ -1,4 +1,4 @@
-// Wiring: holds the devices of a simulated fabric with their agents,
+// This file holds the devices of a simulated fabric with their agents,
 // their ports, and the cables between them.
 //
 //	Wiring            all of it; New builds it from a topology

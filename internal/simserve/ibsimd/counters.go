@@ -1,4 +1,4 @@
-// Counters: counts management packets in the performance counters of a
+// This file counts management packets in the performance counters of a
 // simulated fabric. The counters are the fabric's own, which its data packets
 // move too.
 //

@@ -1,4 +1,4 @@
-// Dgram: provides datagram sockets, abstract Unix and UDP, for a server of many
+// dgram*.go: provides datagram sockets, abstract Unix and UDP, for a server of many
 // small datagrams: addresses as octets, several datagrams per system call, and cheap
 // waits.
 //

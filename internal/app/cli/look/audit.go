@@ -1,4 +1,4 @@
-// Audit: implements `ibwarden audit`: a catalogue of isolation checks of a
+// This file implements `ibwarden audit`: a catalogue of isolation checks of a
 // fabric, whoever manages it.
 
 package look

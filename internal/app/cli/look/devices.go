@@ -1,4 +1,4 @@
-// Devices: implements `ibwarden devices`: the adapters of this machine.
+// This file implements `ibwarden devices`: the adapters of this machine.
 
 package look
 

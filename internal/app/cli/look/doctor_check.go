@@ -1,4 +1,4 @@
-// Doctor: tells what of a host, its adapters and its fabric is ready for a subnet
+// doctor*.go: tells what of a host, its adapters and its fabric is ready for a subnet
 // manager, what is missing, and the command that mends it. Look reads facts below a root
 // directory, Survey takes those of a fabric that was read, and Examine makes checks of
 // both. Nothing is written.

@@ -1,4 +1,4 @@
-// Doctor: implements `ibwarden doctor`: what of this host, its adapters and its
+// doctor*.go: implements `ibwarden doctor`: what of this host, its adapters and its
 // fabric is ready.
 
 package look

@@ -1,4 +1,4 @@
-// Get: implements `ibwarden get`, which prints one attribute of a device field by field,
+// get*.go: implements `ibwarden get`, which prints one attribute of a device field by field,
 // and `ibwarden set`, which sets counters back to zero.
 
 package look

@@ -1,4 +1,4 @@
-// Led: implements `ibwarden led`: the locating light of a device, on and off, and what it does.
+// This file implements `ibwarden led`: the locating light of a device, on and off, and what it does.
 
 package look
 

@@ -1,4 +1,4 @@
-// Net: implements `ibwarden show topology`: a fabric as ibnetdiscover prints it.
+// This file implements `ibwarden show topology`: a fabric as ibnetdiscover prints it.
 
 package look
 

@@ -1,4 +1,4 @@
-// Reading: is what a command that judges a fabric has read: the fabric, when, what
+// reading*.go: is what a command that judges a fabric has read: the fabric, when, what
 // could not be read, and what was sent for it.
 
 package look

@@ -1,4 +1,4 @@
-// Routing: implements `ibwarden show routing`: the judge's opinion of the routing
+// routing*.go: implements `ibwarden show routing`: the judge's opinion of the routing
 // that devices hold, and the load of links under patterns of traffic.
 
 package look

@@ -1,4 +1,4 @@
-// Trace: implements `ibwarden trace`: one packet through the tables that devices
+// trace*.go: implements `ibwarden trace`: one packet through the tables that devices
 // hold.
 
 package look

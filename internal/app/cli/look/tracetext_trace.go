@@ -1,4 +1,4 @@
-// Tracetext: prints the result of `ibwarden trace`, the path of a packet, and knows
+// This file prints the result of `ibwarden trace`, the path of a packet, and knows
 // which P_Key a packet has by default.
 
 package look

@@ -1,4 +1,4 @@
-// Why: implements `ibwarden why`, why two end ports can or cannot talk, and
+// This file implements `ibwarden why`, why two end ports can or cannot talk, and
 // `ibwarden reach`, whom an end port can talk with: from a fabric, a file, or a service.
 
 package look

@@ -1,4 +1,4 @@
-// Exit: defines the exit statuses of commands.
+// This file defines the exit statuses of commands.
 
 package terminal
 

@@ -1,4 +1,4 @@
-// Progress: prints the progress of long operations to standard error about once
+// This file prints the progress of long operations to standard error about once
 // a second. An operation of less than a second prints nothing.
 
 package terminal

@@ -1,4 +1,4 @@
-// Table: prints rows with named columns: as aligned columns for people, or
+// table*.go: prints rows with named columns: as aligned columns for people, or
 // as one JSON document for programs. It also formats a fabric that was read:
 // its nodes, ports, cables, addresses, routes and keys.
 
