@@ -30,7 +30,7 @@ func peerOf(ctx context.Context) (p Peer, local bool) {
 // request is what is known of a request: in its context.
 type request struct {
 	id  string
-	who listen.LoggedIn
+	who listen.Account
 	// session is what is known of the session that the client showed; nil for none.
 	session *listen.Session
 	from    string // as logs have it
@@ -56,7 +56,7 @@ func callerOf(ctx context.Context) resource.Caller { return requestOf(ctx).who.C
 // authenticate finds out who makes a request. A bearer token decides where there is one,
 // then a client certificate, then the peer of the socket. With a session comes what is
 // known of it.
-func (a *api) authenticate(r *http.Request) (who listen.LoggedIn, of *listen.Session, err error) {
+func (a *api) authenticate(r *http.Request) (who listen.Account, of *listen.Session, err error) {
 	if list := r.Header.Values("Authorization"); len(list) > 0 {
 		scheme, secret, _ := strings.Cut(list[0], " ")
 		if len(list) > 1 || !strings.EqualFold(scheme, "Bearer") {
@@ -67,13 +67,13 @@ func (a *api) authenticate(r *http.Request) (who listen.LoggedIn, of *listen.Ses
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
 		sums := listen.OfCertificate(r.TLS.PeerCertificates[0])
 		if caller, known := a.holder(sums); known {
-			return listen.LoggedIn{Caller: caller, Sums: sums, Until: listen.CertificateEnds(r.TLS.VerifiedChains, caller.Expires), Shown: "certificate"}, nil, nil
+			return listen.Account{Caller: caller, Sums: sums, Until: listen.CertificateEnds(r.TLS.VerifiedChains, caller.Expires), Shown: "certificate"}, nil, nil
 		}
 		return who, nil, unauthorized("the client certificate is not registered for a tenant: the provider registers its SHA-256 or one of its URIs")
 	}
 	peer, local := peerOf(r.Context())
 	if local && (peer.UID == 0 || int(peer.UID) == a.options.UID) {
-		return listen.LoggedIn{Caller: resource.Caller{Name: fmt.Sprintf("uid %d", peer.UID), Tenant: resource.Provider}, Shown: "peer"}, nil, nil
+		return listen.Account{Caller: resource.Caller{Name: fmt.Sprintf("uid %d", peer.UID), Tenant: resource.Provider}, Shown: "peer"}, nil, nil
 	}
 	if local {
 		return who, nil, unauthorized(fmt.Sprintf("uid %d is neither root nor the owner of the service: want a token", peer.UID))
@@ -83,12 +83,12 @@ func (a *api) authenticate(r *http.Request) (who listen.LoggedIn, of *listen.Ses
 
 // bearer is who showed a secret: that of a token, of a session, or a code, which is for
 // nothing but a new session.
-func (a *api) bearer(r *http.Request, secret string) (who listen.LoggedIn, of *listen.Session, err error) {
+func (a *api) bearer(r *http.Request, secret string) (who listen.Account, of *listen.Session, err error) {
 	switch {
 	case listen.IsSecret(listen.SessionPrefix, secret):
 		person := r.Header.Get(listen.BackgroundHeader) == "" && r.URL.Path != Prefix+"/events"
 		if found, lasts := a.sessions.Find(secret, person); lasts {
-			return found.LoggedIn, &found, nil
+			return found.Account, &found, nil
 		}
 		return who, nil, unauthorized("the session has ended: log in again")
 	case listen.IsSecret(listen.Code, secret) && beginsSession(r):
@@ -101,7 +101,7 @@ func (a *api) bearer(r *http.Request, secret string) (who listen.LoggedIn, of *l
 	case listen.IsSecret(listen.TokenPrefix, secret):
 		sums := []string{listen.SecretSum([]byte(secret))}
 		if caller, known := a.holder(sums); known {
-			return listen.LoggedIn{Caller: caller, Sums: sums, Until: caller.Expires, Shown: "token"}, nil, nil
+			return listen.Account{Caller: caller, Sums: sums, Until: caller.Expires, Shown: "token"}, nil, nil
 		}
 		return who, nil, unauthorized("there is no such token, or its time is over")
 	}

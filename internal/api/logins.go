@@ -92,7 +92,7 @@ func from(r *http.Request) string {
 }
 
 // begun logs a session that begins.
-func (a *api) begun(ctx context.Context, who listen.LoggedIn, from string, until time.Time) {
+func (a *api) begun(ctx context.Context, who listen.Account, from string, until time.Time) {
 	a.log.LogAttrs(ctx, slog.LevelInfo, who.Caller.Name+" begins a session", slog.String("event", listen.SessionBegun), slog.String("caller", who.Caller.Name),
 		slog.String("tenant", who.Caller.Tenant), slog.String("by", who.Shown), slog.String("from", from), slog.Time("until", until))
 }

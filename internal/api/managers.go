@@ -68,7 +68,7 @@ func (a *api) handOver(ctx context.Context, b *views.HandOverBody, why string, d
 	if a.options.Managers == nil {
 		return nil, noManager()
 	}
-	guid, err := views.Meant(ctx, a.options.Managers, b.To)
+	guid, err := views.ManagerMeant(ctx, a.options.Managers, b.To)
 	if errors.Is(err, views.ErrNobody) || errors.Is(err, views.ErrSeveral) {
 		err = fault(http.StatusUnprocessableEntity, string(resource.Invalid), "body.to", err.Error())
 	}

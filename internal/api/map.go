@@ -138,7 +138,7 @@ func (a *api) devices() {
 	}
 	register(a, operation(http.MethodGet, "/nodes/{guid}", "get-node", "A device with its ports, in words; for a tenant one with an end port of its own, and these alone"),
 		func(ctx context.Context, in *one) (*Output[Single[views.Device]], error) {
-			return lookAt(a, ctx, in.GUID, views.Missing, func(v *views.DeviceView) (views.Device, error) { return v.Device(), nil })
+			return lookAt(a, ctx, in.GUID, views.MissingDevice, func(v *views.DeviceView) (views.Device, error) { return v.Device(), nil })
 		})
 	type port struct {
 		GUID   GUID `path:"guid" doc:"node GUID"`

@@ -16,8 +16,8 @@ type Problem = rest.Problem
 
 // What makes problems.
 var (
-	problem = rest.New
-	fault   = rest.Field
+	problem = rest.NewProblem
+	fault   = rest.FieldProblem
 )
 
 // Reasons of problems besides those of package resource.

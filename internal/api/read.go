@@ -24,7 +24,7 @@ func notModified(op huma.Operation) huma.Operation {
 // readOne reads one object: what it is, and the revision that last changed it, by the number of the
 // store; resource.Unseen for what no revision of the store changes, and which has no ETag.
 func readOne[V any](ctx context.Context, a *api, ifNone string, find func(*resource.State) (V, uint64, error)) (*Output[Single[V]], error) {
-	c, err := rest.Read("", ifNone)
+	c, err := rest.ReadCondition("", ifNone)
 	if err != nil {
 		return nil, err
 	}

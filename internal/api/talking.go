@@ -72,7 +72,7 @@ func (a *api) seen(ctx context.Context, r *Reading) (view *views.MatrixView, err
 	}
 	caller := callerOf(ctx)
 	old := a.service.Read(func(s *resource.State) {
-		view = views.See(s, caller, facts)
+		view = views.SeeMatrix(s, caller, facts)
 		r.Revision = s.LastFor(caller)
 	})
 	if old != nil {

@@ -46,7 +46,7 @@ func (h ufmHolders) Refused(r *http.Request, login bool, why string) (tooMany bo
 
 // LoggedIn implements ufm.Authenticator.
 func (h ufmHolders) LoggedIn(r *http.Request, by resource.Caller, until time.Time) {
-	if who := (listen.LoggedIn{Caller: by, Shown: "password"}); h.sessions.Counted(who) {
+	if who := (listen.Account{Caller: by, Shown: "password"}); h.sessions.Counted(who) {
 		h.begun(r.Context(), who, from(r), until)
 	}
 }

@@ -41,7 +41,7 @@ func (a *api) reaching() {
 				if from == to {
 					return out, 0, fault(http.StatusUnprocessableEntity, "invalid", "query.to", "the same port as from: want another")
 				}
-				return views.AnswerOf(from, to, views.ViewOf(s, caller, snap, proof, ib.SL(in.SL)), snap.ReadAt,
+				return views.AnswerOf(from, to, views.WhyView(s, caller, snap, proof, ib.SL(in.SL)), snap.ReadAt,
 					func(k ib.PKeyBase) bool { return s.Partition(k) == nil }), s.Last(), nil
 			})
 		})
@@ -65,7 +65,7 @@ func (a *api) reaching() {
 				if missed = err; err != nil {
 					return nil
 				}
-				r := why.ReachOf(snap.Fabric, from, views.ViewOf(s, caller, snap, proof, ib.SL(in.SL)))
+				r := why.ReachOf(snap.Fabric, from, views.WhyView(s, caller, snap, proof, ib.SL(in.SL)))
 				r.Peers = slices.DeleteFunc(r.Peers, func(p why.Peer) bool { return s.SightOf(caller, p.GUID) == resource.SightNone })
 				return sortedBy(views.PeersOf(r), key)
 			}, key, func(*resource.State, views.Peer) bool { return true }, func(_ *resource.State, p views.Peer) views.Peer { return p })

@@ -26,7 +26,7 @@ type WriteParams struct {
 }
 
 func (w *WriteParams) condition() (rest.Condition, error) {
-	return rest.Read(w.IfMatch, w.IfNone)
+	return rest.ReadCondition(w.IfMatch, w.IfNone)
 }
 
 // look reads the state for a write, under the lock of the change: it returns what the

@@ -25,7 +25,7 @@ type LevelLink struct{ A, B int32 }
 type LevelLayout struct {
 	// Level of each node: 0 what is no switch, 1 a leaf, 2 and more what is above leaves.
 	Level []int32
-	// LevelGroup of each node, an index of Groups.
+	// Group of each node, an index of Groups.
 	Group []int32
 	// Groups have one switch at least each, but for the one of nodes without a switch. The
 	// ones with leaves come first, then the one of the switches above all of them.
@@ -38,10 +38,10 @@ type LevelGroup struct {
 	Nodes int
 }
 
-// Of is where the nodes of a graph stand. A link to a node that is not there, or from a node
+// LevelsOf is where the nodes of a graph stand. A link to a node that is not there, or from a node
 // to itself, counts for nothing. The answer depends on keys and links, not on the order in
 // which they are given.
-func Of(nodes []LevelNode, links []LevelLink) LevelLayout {
+func LevelsOf(nodes []LevelNode, links []LevelLink) LevelLayout {
 	g := newGraph(nodes, links)
 	g.levels()
 	g.groups()

@@ -88,7 +88,7 @@ group 2 (8): T1_1/1 T1_2/1 T2_1/1 T2_2/1
 `,
 	} {
 		nodes, links := generated(t, spec)
-		if got := shown(nodes, observed.Of(nodes, links)); got != want {
+		if got := shown(nodes, observed.LevelsOf(nodes, links)); got != want {
 			t.Errorf("%s:\n%swant\n%s", spec, got, want)
 		}
 	}
@@ -152,7 +152,7 @@ func TestLevelsOfTreesThatAreNotWhole(t *testing.T) {
 		nodes, links := generated(t, x.spec)
 		e := &edit{nodes, links}
 		x.change(e)
-		l := observed.Of(e.nodes, e.links)
+		l := observed.LevelsOf(e.nodes, e.links)
 		bad := []string{}
 		for i, n := range e.nodes {
 			want, known := map[byte]int32{'L': 1, 'E': 1, 'S': 2, 'A': 2, 'C': 3}[n.Name[0]]
@@ -188,7 +188,7 @@ func withSwitch(nodes []observed.LevelNode, l observed.LevelLayout) map[int32]bo
 // check: every node has one level and one group, whatever the graph is.
 func check(t *testing.T, what string, nodes []observed.LevelNode, links []observed.LevelLink) observed.LevelLayout {
 	t.Helper()
-	l := observed.Of(nodes, links)
+	l := observed.LevelsOf(nodes, links)
 	if len(l.Level) != len(nodes) || len(l.Group) != len(nodes) {
 		t.Fatalf("%s: %d levels and %d groups of %d nodes", what, len(l.Level), len(l.Group), len(nodes))
 	}
@@ -255,7 +255,7 @@ func TestAnyGraph(t *testing.T) {
 				}
 			}
 			r.Shuffle(len(laid), func(a, b int) { laid[a], laid[b] = laid[b], laid[a] })
-			m := observed.Of(moved, laid)
+			m := observed.LevelsOf(moved, laid)
 			if !slices.Equal(l.Groups, m.Groups) {
 				t.Fatalf("%s: in another order the groups are others", what)
 			}
@@ -274,7 +274,7 @@ func TestAnyGraph(t *testing.T) {
 func TestPiecesOfATorusAreBounded(t *testing.T) {
 	for _, spec := range []string{"torus,x=10,y=10,z=10", "torus,x=5,y=6,z=7", "torus,x=16,y=16", "random,switches=100,hosts=200,ports=12,seed=3"} {
 		nodes, links := generated(t, spec)
-		l := observed.Of(nodes, links)
+		l := observed.LevelsOf(nodes, links)
 		switches := make([]int, len(l.Groups))
 		all := 0
 		for i, n := range nodes {
@@ -310,7 +310,7 @@ func TestNames(t *testing.T) {
 			e.nodes = append(e.nodes, observed.LevelNode{Key: uint64(100 + g), Name: "host"})
 		}
 		var got []string
-		for _, g := range observed.Of(e.nodes, e.links).Groups {
+		for _, g := range observed.LevelsOf(e.nodes, e.links).Groups {
 			got = append(got, g.Name)
 		}
 		if !slices.Equal(got, x.want) {
@@ -325,7 +325,7 @@ func BenchmarkOf(b *testing.B) {
 		nodes, links := generated(b, spec)
 		b.Run(spec, func(b *testing.B) {
 			for b.Loop() {
-				observed.Of(nodes, links)
+				observed.LevelsOf(nodes, links)
 			}
 		})
 	}

@@ -12,7 +12,7 @@ import (
 
 // whole is a policy in which every field says something.
 func whole() *Policy {
-	s := Default()
+	s := DefaultSettings()
 	at := Pos{1, 2}
 	by := Selector{Kind: SelectPlace, GUID: 4, At: Place{Switch: 5, Name: "leaf", Port: 6}, Text: "x"}
 	group := MulticastGroup{MGID: ib.GID{1}, MTU: 2, Rate: 3, SL: 4, QKey: 5, TClass: 6, FlowLabel: 7, Pos: at}
@@ -145,7 +145,7 @@ func hasPos(at string) bool {
 // What means the same has the same digest: usual settings, stated or not, groups in another
 // order, and numbers, stated or allocated.
 func TestDigestOfTheSame(t *testing.T) {
-	usual := Default()
+	usual := DefaultSettings()
 	a := &Policy{Default: Limited, Groups: []Group{{Name: "a"}, {Name: "b"}}, Partitions: []Partition{{Name: "x", PKey: 3}, {Name: "y", PKey: 4}}, Source: "a"}
 	b := &Policy{
 		Default: Limited, Groups: []Group{{Name: "b"}, {Name: "a"}}, Settings: &usual, Links: []LinkLimit{},

@@ -32,7 +32,7 @@ func TestResolutionCarriesLevelsAndGroups(t *testing.T) {
 		return x.Partitions[0]
 	}
 	keyed := func(mgid ib.GID) ib.GID { mgid[4], mgid[5] = 0x80, 0x10; return mgid }
-	lifetime := Default().SubnetTimeOut
+	lifetime := DefaultSettings().SubnetTimeOut
 	want := observed.Partition{Name: "red", Base: 0x10, Full: []ib.PortGUID{0x201}, SL: 3, Multicast: []group.Group{
 		{MGID: keyed(Broadcast(ScopeLink)), Partition: 0x10, Settings: group.Settings{
 			MTU: ib.MTU4096, Rate: 16, SL: 2, QKey: QKeyIPoIB, TClass: 7, FlowLabel: 9, Lifetime: lifetime}},
@@ -44,7 +44,7 @@ func TestResolutionCarriesLevelsAndGroups(t *testing.T) {
 	}
 
 	// The same members, another service level, one group less, another lifetime.
-	other := Default()
+	other := DefaultSettings()
 	other.SubnetTimeOut = lifetime + 1
 	p.Settings, p.Partitions[0].SL, p.Partitions[0].Multicast = &other, 6, p.Partitions[0].Multicast[1:]
 	next := want

@@ -28,7 +28,7 @@ type Drained struct {
 // usual ones.
 func (p *Policy) Asked() Settings {
 	if p.Settings == nil {
-		return Default()
+		return DefaultSettings()
 	}
 	return *p.Settings
 }

@@ -47,7 +47,7 @@ func (s *Settings) checkLevels() error {
 		sum += int(l.Share)
 	}
 	zero := len(s.Levels) > 0 && s.Levels[0].SL == 0
-	switch usual := Default(); {
+	switch usual := DefaultSettings(); {
 	case sum > ShareMax:
 		return fmt.Errorf("qos_levels: the shares come to %d %%, want at most %d", sum, ShareMax)
 	case sum == ShareMax && !zero:

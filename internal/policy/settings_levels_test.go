@@ -11,7 +11,7 @@ import (
 // Shares that no link could give are refused, and what is not listed shares with level 0.
 func TestLevels(t *testing.T) {
 	with := func(levels ...Level) Settings {
-		s := Default()
+		s := DefaultSettings()
 		s.Levels = levels
 		return s
 	}

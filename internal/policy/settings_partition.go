@@ -88,9 +88,9 @@ type Settings struct {
 // SLs is how many service levels there are.
 const SLs = 16
 
-// Default are the settings of a policy that does not speak of them; the reasons
+// DefaultSettings are the settings of a policy that does not speak of them; the reasons
 // are in docs/settings.md.
-func Default() Settings {
+func DefaultSettings() Settings {
 	s := Settings{
 		LifeTimeValue: 18, HOQLife: 15, LeafHOQLife: 13, VLStallCount: 7, LeafVLStallCount: 7,
 		MaxOperationalVLs: 5, OverrunErrors: 8, LocalPhyErrors: 8,
@@ -113,7 +113,7 @@ const mostVLs = 5
 // levels partitions have: because it is said so, or because one of the tables is
 // another than usual, or because the manager is asked on another level than 0.
 func (s *Settings) UsesLanes() bool {
-	usual := Default()
+	usual := DefaultSettings()
 	return s.Lanes || s.Levels != nil || s.EnforceLevels || s.MasterSMSL != 0 || s.SLToVL != nil || s.VLHighLimit != usual.VLHighLimit ||
 		!slices.Equal(s.VLArbHigh, usual.VLArbHigh) || !slices.Equal(s.VLArbLow, usual.VLArbLow)
 }

@@ -11,7 +11,7 @@ import (
 
 // The default settings are good, and every value out of its range is found and named.
 func TestCheck(t *testing.T) {
-	s := Default()
+	s := DefaultSettings()
 	if err := s.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestCheck(t *testing.T) {
 		"VL 8, which service level 8 takes on a link of 15 VLs": func(s *Settings) { s.VLArbLow = s.VLArbLow[:8] },
 		"sm_sl 3, which qos_sl2vl drops":                        func(s *Settings) { s.SLToVL, s.MasterSMSL = &[SLs]ib.VL{3: 15}, 3 },
 	} {
-		s := Default()
+		s := DefaultSettings()
 		change(&s)
 		if err := s.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -56,7 +56,7 @@ func TestCheck(t *testing.T) {
 			s.SLToVL, s.VLArbLow = new([SLs]ib.VL), []smp.VLArbitrationEntry{{VL: 0, Weight: 1}}
 		},
 	} {
-		s := Default()
+		s := DefaultSettings()
 		change(&s)
 		if err := s.Check(); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -74,12 +74,12 @@ func TestUsesLanes(t *testing.T) {
 		"high table": func(s *Settings) { s.VLArbHigh = []smp.VLArbitrationEntry{{VL: 0, Weight: 1}} },
 		"low table":  func(s *Settings) { s.VLArbLow = s.VLArbLow[:3] },
 	} {
-		s := Default()
+		s := DefaultSettings()
 		change(&s)
 		if !s.UsesLanes() {
 			t.Errorf("%s: the tables are left alone", name)
 		}
-		if usual := Default(); s.Equal(&usual) {
+		if usual := DefaultSettings(); s.Equal(&usual) {
 			t.Errorf("%s: equal to the default", name)
 		}
 	}
@@ -87,7 +87,7 @@ func TestUsesLanes(t *testing.T) {
 
 // No level is mapped to a lane that the link does not have, but for one that drops.
 func TestMapping(t *testing.T) {
-	s := Default()
+	s := DefaultSettings()
 	s.SLToVL = &[SLs]ib.VL{0: 0, 1: 3, 2: 14, 3: 15}
 	for _, lanes := range []int{1, 2, 4, 8, 15} {
 		for sl, vl := range s.Mapping(lanes).VLs {
@@ -95,7 +95,7 @@ func TestMapping(t *testing.T) {
 				t.Errorf("%d lanes: level %d takes %d", lanes, sl, vl)
 			}
 		}
-		usual := Default()
+		usual := DefaultSettings()
 		for sl, vl := range usual.Mapping(lanes).VLs {
 			if int(vl) != sl%lanes {
 				t.Errorf("%d lanes: level %d takes %d by default", lanes, sl, vl)

@@ -53,8 +53,8 @@ func checkValue(value string) error {
 	return nil
 }
 
-// Make makes a Set of labels, or says what is wrong with one.
-func Make(of map[string]string) (LabelSet, error) {
+// MakeLabels makes a Set of labels, or says what is wrong with one.
+func MakeLabels(of map[string]string) (LabelSet, error) {
 	if len(of) > LabelsMax {
 		return "", fmt.Errorf("%d labels: want at most %d", len(of), LabelsMax)
 	}
@@ -94,7 +94,7 @@ func (s LabelSet) After(words string) string {
 
 // Check refuses what Make would not have made.
 func (s LabelSet) Check() error {
-	made, err := Make(s.Map())
+	made, err := MakeLabels(s.Map())
 	if err == nil && made != s {
 		err = errors.New("the labels are not in their order")
 	}
@@ -115,7 +115,7 @@ func (s *LabelSet) UnmarshalJSON(data []byte) error {
 	var of map[string]string
 	err := json.Unmarshal(data, &of)
 	if err == nil {
-		*s, err = Make(of)
+		*s, err = MakeLabels(of)
 	}
 	return err
 }

@@ -21,9 +21,9 @@ type requirement struct {
 
 var bySet = regexp.MustCompile(`^(\S+)\s+(in|notin)\s*\(([^()]*)\)$`)
 
-// Parse reads a selector as kubectl takes it: requirements with commas between, each key=value (or ==),
+// ParseSelector reads a selector as kubectl takes it: requirements with commas between, each key=value (or ==),
 // key!=value, "key in (a, b)", "key notin (a, b)", key or !key. "" chooses everything.
-func Parse(text string) (LabelSelector, error) {
+func ParseSelector(text string) (LabelSelector, error) {
 	if len(text) > SelectorMax {
 		return nil, fmt.Errorf("a selector of %d bytes: want at most %d", len(text), SelectorMax)
 	}

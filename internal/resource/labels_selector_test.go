@@ -9,7 +9,7 @@ import (
 
 // TestSelectors: what kubectl takes chooses what kubectl would choose, and nothing else is a selector.
 func TestSelectors(t *testing.T) {
-	a, err := Make(map[string]string{"env": "prod", "team": "ml", "example.com/rack": "", "x": "1"})
+	a, err := MakeLabels(map[string]string{"env": "prod", "team": "ml", "example.com/rack": "", "x": "1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +20,7 @@ func TestSelectors(t *testing.T) {
 		"env=prod,team=ml": true, "env=prod,team=x": false, "env in (a,prod),team notin (x),!none,x": true, "env in (prod),none": false, "env in(prod)": true,
 		"example.com/rack in ()": true,
 	} {
-		s, err := Parse(text)
+		s, err := ParseSelector(text)
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 		} else if got := s.Chooses(a); got != want {
@@ -32,7 +32,7 @@ func TestSelectors(t *testing.T) {
 		"=", "=x", "a=b=c", "a in", "a in (b", "a in b)", "a in ((b))", "a,,b", ",a", "a,", "a b", "!", "!!a", "-a", "a/", "/a", "A.b/c", "a/b/c", "a=-", "a in (b c)", "a<1", "a=\xff",
 		many + "a", strings.Repeat("a", SelectorMax+1), "a in (" + strings.Repeat("b,", ValuesMax) + "b)",
 	} {
-		if s, err := Parse(text); err == nil {
+		if s, err := ParseSelector(text); err == nil {
 			t.Errorf("%.60q is a selector: %v", text, s)
 		}
 	}
@@ -41,7 +41,7 @@ func TestSelectors(t *testing.T) {
 // TestSets: a Set has its labels and no others, through JSON too, and what is no label is refused.
 func TestSets(t *testing.T) {
 	for _, of := range []map[string]string{nil, {"a": ""}, {"b": "1", "a": "2"}, {"x.y/z": "A_b.c-d"}, {strings.Repeat("k", NameMax): strings.Repeat("v", NameMax)}} {
-		s, err := Make(of)
+		s, err := MakeLabels(of)
 		if err != nil || fmt.Sprint(s.Map()) != fmt.Sprint(of) || s.Check() != nil {
 			t.Errorf("%v is %q, %v", of, s, err)
 		}
@@ -56,7 +56,7 @@ func TestSets(t *testing.T) {
 		full[fmt.Sprint("k", i)] = ""
 	}
 	for _, of := range []map[string]string{full, {"": "x"}, {"a": "b,c"}, {"a=b": "c"}, {"a": " "}, {"a": strings.Repeat("v", NameMax+1)}, {strings.Repeat("k", NameMax+1): ""}, {"a\n": "x"}, {strings.Repeat("p", PrefixMax+1) + "/a": ""}} {
-		if s, err := Make(of); err == nil {
+		if s, err := MakeLabels(of); err == nil {
 			t.Errorf("%v is a set of labels: %q", of, s)
 		}
 	}

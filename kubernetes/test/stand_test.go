@@ -217,7 +217,7 @@ func newStand(t *testing.T) *stand {
 	s := &stand{T: t, cluster: c, dir: t.TempDir(), listen: freePort(t)}
 	t.Cleanup(s.clear)
 	s.serve()
-	where, err := listen.Parse("unix:" + filepath.Join(s.dir, "s"))
+	where, err := listen.ParseServer("unix:" + filepath.Join(s.dir, "s"))
 	if err != nil {
 		t.Fatal(err)
 	}

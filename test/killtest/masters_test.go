@@ -384,7 +384,7 @@ func (x *asker) turn(f *fabric.Fabric) {
 	if x.general == nil {
 		d, err := f.Device(x.from.GUID)
 		if err == nil {
-			x.general, err = endpoint.Open(d, 1)
+			x.general, err = endpoint.OpenGSI(d, 1)
 		}
 		if err != nil {
 			x.Error(err)

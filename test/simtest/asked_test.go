@@ -132,7 +132,7 @@ func sameTurns(table []smp.VLArbitrationEntry, want ...smp.VLArbitrationEntry) b
 // routers, and port 0 of switches.
 func TestPI119EveryEndPort(t *testing.T) {
 	list := generate(t, "random,seed=6,switches=5,hosts=12,routers=2,ca-ports=2")
-	asked := policy.Default()
+	asked := policy.DefaultSettings()
 	asked.SubnetTimeOut, asked.GIDPrefix, asked.MasterSMSL = 15, 0xfe80000000000099, 1
 	w := bringUp(t, setup{list: list, policy: &policy.Policy{Default: policy.Full, Settings: &asked}})
 	count := map[string]int{}
@@ -501,7 +501,7 @@ func TestPI118LinksTrainAsLimited(t *testing.T) {
 func TestVA12WeightsShowInTraffic(t *testing.T) {
 	list := topology.Demo()
 	for _, weights := range [][2]int{{198, 66}, {66, 198}} {
-		asked := policy.Default()
+		asked := policy.DefaultSettings()
 		asked.MaxOperationalVLs = 2
 		asked.VLArbLow = []smp.VLArbitrationEntry{{VL: 0, Weight: uint8(weights[0])}, {VL: 1, Weight: uint8(weights[1])}}
 		w := bringUp(t, setup{

@@ -31,7 +31,7 @@ func (x *pair) client(from, to int) *client {
 		x.t.Fatal(err)
 	}
 	c := &client{pair: x, place: place{nodes[from].GUID, 1}}
-	if c.gsi, err = endpoint.Open(d, 1); err != nil {
+	if c.gsi, err = endpoint.OpenGSI(d, 1); err != nil {
 		x.t.Fatal(err)
 	}
 	gid := func(i int) ib.GID { return ib.MakeGID(ib.DefaultGIDPrefix, nodes[i].Ports[1].GUID) }

@@ -54,7 +54,7 @@ func (l *load) stuck() (waiting, posted int) {
 // waits for ever where the engine says that its routes cannot deadlock: on the virtual lanes
 // that the path records name.
 func TestNoPacketWaitsForEver(t *testing.T) {
-	forever := policy.Default()
+	forever := policy.DefaultSettings()
 	forever.LifeTimeValue, forever.HOQLife, forever.LeafHOQLife = 31, 31, 31
 	for _, c := range []struct {
 		engine    routing.Engine

@@ -197,7 +197,7 @@ func TestExtendedSpeeds(t *testing.T) {
 					need.Long(t, "months of other fabrics")
 				}
 				c := of.manager
-				s := policy.Default()
+				s := policy.DefaultSettings()
 				if s.MKeyProtectBits = of.level; of.level != 0 {
 					c.Keys = keyed().Keys // a book of its own
 				}

@@ -104,7 +104,7 @@ func (l *load) pollCaster(c *caster) {
 // Under full load, from host to host and to groups at once, no packet waits for ever: on the
 // virtual lanes that path records and the records of groups name.
 func TestNoPacketOfGroupsWaitsForEver(t *testing.T) {
-	forever := policy.Default()
+	forever := policy.DefaultSettings()
 	forever.LifeTimeValue, forever.HOQLife, forever.LeafHOQLife = 31, 31, 31
 	for _, c := range []struct {
 		engine    routing.Engine

@@ -96,7 +96,7 @@ func TestKeepRoutesRefuses(t *testing.T) {
 			p.Drained = []policy.Drained{{At: policy.Place{Name: "spine-2"}}}
 		}},
 		{"a LID that moves with the master", func(_ *zero, p *policy.Policy) {
-			own := policy.Default()
+			own := policy.DefaultSettings()
 			own.MasterSMLID = 40
 			p.Settings = &own
 		}},

@@ -24,7 +24,7 @@ const masterLID = ib.LID(3)
 
 // withMasterLID has a policy set a LID aside for the master; 0 for none.
 func withMasterLID(p *policy.Policy, l ib.LID) *policy.Policy {
-	s := policy.Default()
+	s := policy.DefaultSettings()
 	s.MasterSMLID = l
 	p.Settings = &s
 	return p

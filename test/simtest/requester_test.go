@@ -113,7 +113,7 @@ func (x *pair) requester(i int, y *tenancy, moving ib.PortGUID, tally *requests,
 		x.t.Fatal(err)
 	}
 	a := &requester{pair: x, place: place{n.GUID, 1}, guid: n.Ports[1].GUID, r: r, tenancy: y, moving: moving, tally: tally, tid: uint64(i) << 32}
-	if a.gsi, err = endpoint.Open(d, 1); err != nil {
+	if a.gsi, err = endpoint.OpenGSI(d, 1); err != nil {
 		x.t.Fatal(err)
 	}
 	for _, t := range y.tenants {

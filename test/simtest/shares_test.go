@@ -31,7 +31,7 @@ type sharer struct {
 // sharers is a policy with shares, in which no host is in the default partition. Servers are
 // in all partitions.
 func sharers(list []sharer, servers ...string) *policy.Policy {
-	s := policy.Default()
+	s := policy.DefaultSettings()
 	p := &policy.Policy{Default: policy.None, TrustDescriptions: true, Settings: &s}
 	for i, x := range list {
 		if x.share > 0 {

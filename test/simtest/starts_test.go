@@ -217,7 +217,7 @@ func (x *together) writes(s *starter) {
 	if s.list != nil {
 		_ = s.list.Write(&text) // a Buffer takes all
 	}
-	all := files.All{Assigned: files.Copy(e.Assigned()), Registered: files.Registered{State: s.engine.Registered(), Manager: e.Fabric().Self.GUID}, Book: book, Secret: "sum", Cables: text.Bytes()}
+	all := files.All{Assigned: files.CopyState(e.Assigned()), Registered: files.Registered{State: s.engine.Registered(), Manager: e.Fabric().Self.GUID}, Book: book, Secret: "sum", Cables: text.Bytes()}
 	registered, keys := s.engine.Versions()
 	term := s.keeper.Term()
 	give := func() {

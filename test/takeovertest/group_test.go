@@ -46,7 +46,7 @@ func (r *rig) join(at ...int) {
 		var in []*station
 		for _, i := range at {
 			s := t.stations[i]
-			p, err := endpoint.Open(s.device, 1)
+			p, err := endpoint.OpenGSI(s.device, 1)
 			r.must(err)
 			t.members = append(t.members, &member{station: s, general: p, joinAt: time.Now()})
 			in = append(in, s)

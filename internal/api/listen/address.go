@@ -28,9 +28,9 @@ const SystemSocket = "/run/ibwarden/" + socketName
 // pathMax is the longest path of a Unix socket, in octets: what a sockaddr_un holds.
 const pathMax = 107
 
-// Socket is the path of the socket of a service with a data directory; of one without
+// SocketIn is the path of the socket of a service with a data directory; of one without
 // for "". It is the user's own place unless root runs the service.
-func Socket(data string) string {
+func SocketIn(data string) string {
 	if data != "" {
 		return filepath.Join(data, socketName)
 	}
@@ -57,9 +57,9 @@ func (s Server) String() string {
 	return s.URL
 }
 
-// Parse reads unix:PATH, https://HOST:PORT or http://HOST:PORT, the last for loopback
+// ParseServer reads unix:PATH, https://HOST:PORT or http://HOST:PORT, the last for loopback
 // addresses only: what is sent in the clear, a token too, stays on this machine.
-func Parse(text string) (Server, error) {
+func ParseServer(text string) (Server, error) {
 	if path, is := strings.CutPrefix(text, "unix:"); is {
 		return Server{Socket: path}, CheckSocket(path)
 	}

@@ -27,7 +27,7 @@ func TestParse(t *testing.T) {
 		"https://":                         "want unix:PATH",
 		"unix:":                            "socket",
 	} {
-		s, err := listen.Parse(text)
+		s, err := listen.ParseServer(text)
 		if got := s.String(); err == nil && got != want || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
 		}

@@ -97,11 +97,11 @@ func CertificateSum(text string) (string, error) {
 	}
 	block, remain := pem.Decode([]byte(text))
 	if block == nil || block.Type != "CERTIFICATE" || strings.TrimSpace(string(remain)) != "" {
-		return "", rest.Field(http.StatusUnprocessableEntity, "invalid", "body.certificate", "want one certificate in PEM, or its SHA-256 in 64 hexadecimal digits")
+		return "", rest.FieldProblem(http.StatusUnprocessableEntity, "invalid", "body.certificate", "want one certificate in PEM, or its SHA-256 in 64 hexadecimal digits")
 	}
 	c, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return "", rest.Field(http.StatusUnprocessableEntity, "invalid", "body.certificate", "it cannot be read")
+		return "", rest.FieldProblem(http.StatusUnprocessableEntity, "invalid", "body.certificate", "it cannot be read")
 	}
 	return SecretSum(c.Raw), nil
 }

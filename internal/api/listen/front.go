@@ -33,30 +33,30 @@ func PlainPath(r *http.Request) *rest.Problem {
 	clean := path.Clean(p)
 	switch {
 	case len(r.URL.EscapedPath()) > PathMax || len(r.URL.RawQuery) > QueryMax:
-		return rest.New(http.StatusRequestURITooLong, rest.TooLarge, "the path or the query is too long")
+		return rest.NewProblem(http.StatusRequestURITooLong, rest.TooLarge, "the path or the query is too long")
 	case r.Method == http.MethodConnect, p == "" || p[0] != '/':
-		return rest.New(http.StatusBadRequest, rest.Malformed, "want a path")
+		return rest.NewProblem(http.StatusBadRequest, rest.Malformed, "want a path")
 	case p != clean || !utf8.ValidString(p) || strings.ContainsAny(p, "\x00\\"):
-		return rest.New(http.StatusNotFound, "not-found", "want a path without //, . or .., and without a slash at its end")
+		return rest.NewProblem(http.StatusNotFound, "not-found", "want a path without //, . or .., and without a slash at its end")
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return rest.New(http.StatusBadRequest, rest.Malformed, "the query cannot be read")
+		return rest.NewProblem(http.StatusBadRequest, rest.Malformed, "the query cannot be read")
 	}
 	for name, values := range query {
 		if len(values) > 1 {
-			return rest.Field(http.StatusBadRequest, rest.Malformed, "query."+name, "is there twice")
+			return rest.FieldProblem(http.StatusBadRequest, rest.Malformed, "query."+name, "is there twice")
 		}
 		if values[0] == "" || !utf8.ValidString(values[0]) {
-			return rest.Field(http.StatusBadRequest, rest.Malformed, "query."+name, "want a value, in UTF-8")
+			return rest.FieldProblem(http.StatusBadRequest, rest.Malformed, "query."+name, "want a value, in UTF-8")
 		}
 	}
 	for _, name := range single {
 		if len(r.Header.Values(name)) > 1 {
-			return rest.Field(http.StatusBadRequest, rest.Malformed, "header."+name, "is there twice")
+			return rest.FieldProblem(http.StatusBadRequest, rest.Malformed, "header."+name, "is there twice")
 		}
 		if !utf8.ValidString(r.Header.Get(name)) {
-			return rest.Field(http.StatusBadRequest, rest.Malformed, "header."+name, "want UTF-8")
+			return rest.FieldProblem(http.StatusBadRequest, rest.Malformed, "header."+name, "want UTF-8")
 		}
 	}
 	return nil
@@ -78,7 +78,7 @@ func Addressed(r *http.Request, local bool) *rest.Problem {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") || IsLoopback(host) {
 		return nil
 	}
-	return rest.New(http.StatusMisdirectedRequest, "misdirected", "the header Host names another machine: over plain HTTP want a loopback address (127.0.0.1, [::1]) or localhost")
+	return rest.NewProblem(http.StatusMisdirectedRequest, "misdirected", "the header Host names another machine: over plain HTTP want a loopback address (127.0.0.1, [::1]) or localhost")
 }
 
 var protection = http.NewCrossOriginProtection()
@@ -86,7 +86,7 @@ var protection = http.NewCrossOriginProtection()
 // SameSite refuses a change that a browser sends for a page of another site.
 func SameSite(r *http.Request) *rest.Problem {
 	if protection.Check(r) != nil {
-		return rest.New(http.StatusForbidden, "forbidden", "a browser sent this for the page of another site")
+		return rest.NewProblem(http.StatusForbidden, "forbidden", "a browser sent this for the page of another site")
 	}
 	return nil
 }

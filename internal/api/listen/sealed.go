@@ -46,5 +46,5 @@ func (s Cursors) Open(sealed, tenant string) (string, error) {
 			return string(text), nil
 		}
 	}
-	return "", rest.Field(http.StatusUnprocessableEntity, "invalid", "query.cursor", "want next of an earlier page, since the service was started")
+	return "", rest.FieldProblem(http.StatusUnprocessableEntity, "invalid", "query.cursor", "want next of an earlier page, since the service was started")
 }

@@ -28,8 +28,8 @@ const (
 	BegunWithin = time.Minute
 )
 
-// LoggedIn is someone who may log in.
-type LoggedIn struct {
+// Account is someone who may log in.
+type Account struct {
 	Caller resource.Caller
 	// Sums are of what he showed, as credential.go makes them; none for the peer of
 	// a Unix socket.
@@ -42,7 +42,7 @@ type LoggedIn struct {
 
 // Session is a session that lasts.
 type Session struct {
-	LoggedIn
+	Account
 	Expires time.Time // at the latest
 	Idle    time.Time // when it ends unless a person asks something before
 
@@ -51,7 +51,7 @@ type Session struct {
 
 // entry is a session or a code.
 type entry struct {
-	who           LoggedIn
+	who           Account
 	expires, seen time.Time
 }
 
@@ -76,7 +76,7 @@ func NewSessions(now func() time.Time, holder HolderOf) *Sessions {
 // Begin makes a session. Where there are too many, another ends: of the same caller the
 // one that has been idle for the longest time, and else that of the tenant that has most.
 // It returns false, and makes none, for a caller who has begun too many just now.
-func (s *Sessions) Begin(w LoggedIn) (secret string, made Session, ok bool) {
+func (s *Sessions) Begin(w Account) (secret string, made Session, ok bool) {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,19 +91,19 @@ func (s *Sessions) Begin(w LoggedIn) (secret string, made Session, ok bool) {
 
 // Counted counts a session that is begun and kept elsewhere, and reports whether those of the
 // caller are not too many.
-func (s *Sessions) Counted(w LoggedIn) bool {
+func (s *Sessions) Counted(w Account) bool {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.counted(w, now)
 }
 
-func (s *Sessions) counted(w LoggedIn, now time.Time) bool {
+func (s *Sessions) counted(w Account, now time.Time) bool {
 	return s.begun.add(w.Caller.Tenant+" "+w.Caller.Name, now, BegunWithin) <= BegunMax
 }
 
 // Code makes a code.
-func (s *Sessions) Code(w LoggedIn) (secret string, expires time.Time) {
+func (s *Sessions) Code(w Account) (secret string, expires time.Time) {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,14 +115,14 @@ func (s *Sessions) Code(w LoggedIn) (secret string, expires time.Time) {
 
 // Redeem is who made a code, which is worth nothing then; false for a code that was used,
 // or is too old, or whose maker may not log in himself any more.
-func (s *Sessions) Redeem(secret string) (LoggedIn, bool) {
+func (s *Sessions) Redeem(secret string) (Account, bool) {
 	sum := SecretSum([]byte(secret))
 	s.mu.Lock()
 	e := s.codes[sum]
 	delete(s.codes, sum)
 	s.mu.Unlock()
 	if e == nil || e.over(s.now()) || !s.holds(e.who) {
-		return LoggedIn{}, false
+		return Account{}, false
 	}
 	w := e.who
 	w.Shown = "code"
@@ -155,7 +155,7 @@ func (s *Sessions) find(sum string, person bool) (Session, bool) {
 		return found, false
 	}
 	// Not with the lock: the state of the service has one of its own.
-	lasts := now.Before(found.Expires) && now.Before(found.Idle) && s.holds(found.LoggedIn)
+	lasts := now.Before(found.Expires) && now.Before(found.Idle) && s.holds(found.Account)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -179,7 +179,7 @@ func (s *Sessions) End(found *Session) {
 
 // holds reports whether somebody is still whom he was when he logged in. Another token
 // for the same certificate makes him another.
-func (s *Sessions) holds(w LoggedIn) bool {
+func (s *Sessions) holds(w Account) bool {
 	if len(w.Sums) == 0 {
 		return true
 	}
@@ -191,7 +191,7 @@ func (s *Sessions) holds(w LoggedIn) bool {
 func (e *entry) over(now time.Time) bool { return !now.Before(e.expires) }
 
 func (e *entry) session() Session {
-	return Session{LoggedIn: e.who, Expires: e.expires, Idle: ends(e.seen, Idle, e.expires)}
+	return Session{Account: e.who, Expires: e.expires, Idle: ends(e.seen, Idle, e.expires)}
 }
 
 // ends is a time after now, and not after a limit that is not zero.

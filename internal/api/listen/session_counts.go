@@ -26,7 +26,7 @@ func (s *Sessions) Failed(from string) (tooMany bool) {
 	return s.failures.add(network(from), now, FailuresWithin) > FailuresMax
 }
 
-// CallerUnknown counts a request, which is no login, of somebody whom the service does not know,
+// Unknown counts a request, which is no login, of somebody whom the service does not know,
 // and reports whether it is the first from there within FailuresWithin.
 func (s *Sessions) Unknown(from string) (first bool) {
 	now := s.now()

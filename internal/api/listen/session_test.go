@@ -44,15 +44,15 @@ func (r *rig) pass(d time.Duration) {
 }
 
 // who is a token of a tenant.
-func (r *rig) who(tenant, name string) LoggedIn {
+func (r *rig) who(tenant, name string) Account {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := resource.Caller{Name: name, Tenant: tenant}
 	r.tokens["sum of "+name] = c
-	return LoggedIn{Caller: c, Sums: []string{"sum of " + name}, Shown: "token"}
+	return Account{Caller: c, Sums: []string{"sum of " + name}, Shown: "token"}
 }
 
-func (r *rig) begin(t *testing.T, w LoggedIn) string {
+func (r *rig) begin(t *testing.T, w Account) string {
 	t.Helper()
 	secret, made, ok := r.Begin(w)
 	if !ok || !strings.HasPrefix(secret, "ibws_") || made.Caller != w.Caller {
@@ -165,7 +165,7 @@ func TestCodes(t *testing.T) {
 	if _, expires = r.Code(w); expires != w.Until {
 		t.Errorf("a code lasts until %v, its token until %v", expires, w.Until)
 	}
-	root := LoggedIn{Caller: resource.Caller{Name: "uid 0", Tenant: resource.Provider}}
+	root := Account{Caller: resource.Caller{Name: "uid 0", Tenant: resource.Provider}}
 	code, _ = r.Code(root)
 	if got, good := r.Redeem(code); !good || got.Caller != root.Caller {
 		t.Errorf("%+v, %v: want root", got, good)

@@ -43,8 +43,8 @@ type Condition struct {
 	Given bool
 }
 
-// Read reads If-Match and If-None-Match; empty ones are not given.
-func Read(ifMatch, ifNoneMatch string) (c Condition, err error) {
+// ReadCondition reads If-Match and If-None-Match; empty ones are not given.
+func ReadCondition(ifMatch, ifNoneMatch string) (c Condition, err error) {
 	if ifMatch != "" {
 		c.Given = true
 		if c.match, c.any, err = readTags("If-Match", ifMatch, false); err != nil {
@@ -70,7 +70,7 @@ func readTags(header, text string, weak bool) (list []uint64, star bool, err err
 		tag = strings.TrimSpace(tag)
 		bare, isWeak := strings.CutPrefix(tag, "W/")
 		if len(bare) < 2 || bare[0] != '"' || bare[len(bare)-1] != '"' {
-			return nil, false, Field(http.StatusBadRequest, Malformed, "header."+header, `want * or ETags in quotation marks, such as "12"`)
+			return nil, false, FieldProblem(http.StatusBadRequest, Malformed, "header."+header, `want * or ETags in quotation marks, such as "12"`)
 		}
 		n, err := strconv.ParseUint(bare[1:len(bare)-1], 10, 64)
 		if err == nil && n != resource.Unseen && (weak || !isWeak) {
@@ -88,13 +88,13 @@ func (c Condition) Has(revision uint64) bool { return c.None || slices.Contains(
 func (c Condition) Holds(there bool, revision uint64) error {
 	switch {
 	case c.None && there:
-		return Field(http.StatusPreconditionFailed, string(resource.Stale), "header.If-None-Match", "it exists already, last changed in revision "+strconv.FormatUint(revision, 10))
+		return FieldProblem(http.StatusPreconditionFailed, string(resource.Stale), "header.If-None-Match", "it exists already, last changed in revision "+strconv.FormatUint(revision, 10))
 	case c.Given && !there:
-		return Field(http.StatusPreconditionFailed, string(resource.Stale), "header.If-Match", "it does not exist")
+		return FieldProblem(http.StatusPreconditionFailed, string(resource.Stale), "header.If-Match", "it does not exist")
 	case c.Given && !c.any && !slices.Contains(c.match, revision):
-		return Field(http.StatusPreconditionFailed, string(resource.Stale), "header.If-Match", "it has changed: it is at revision "+strconv.FormatUint(revision, 10)+" now")
+		return FieldProblem(http.StatusPreconditionFailed, string(resource.Stale), "header.If-Match", "it has changed: it is at revision "+strconv.FormatUint(revision, 10)+" now")
 	case there && slices.Contains(c.unmatched, revision):
-		return Field(http.StatusPreconditionFailed, string(resource.Stale), "header.If-None-Match", "it is at that revision")
+		return FieldProblem(http.StatusPreconditionFailed, string(resource.Stale), "header.If-None-Match", "it is at that revision")
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func (c Condition) Holds(there bool, revision uint64) error {
 // Replaces is the condition for what replaces an object that is there.
 func (c Condition) Replaces(there bool, revision uint64) error {
 	if there && !c.Given && !c.None {
-		return Field(http.StatusPreconditionRequired, Precondition, "header.If-Match",
+		return FieldProblem(http.StatusPreconditionRequired, Precondition, "header.If-Match",
 			"it exists and would be replaced: read it, and give its ETag "+ETag(revision)+" as If-Match")
 	}
 	return c.Holds(there, revision)
@@ -123,7 +123,7 @@ func (c Condition) Returning(s *resource.State, by resource.Caller, k ib.PKeyBas
 		if own := s.Sees(by, k) && s.Owner(m.Port) == by.Tenant; !own && !resource.SeesObject(by, o) {
 			continue // that it was there is not for him: he is refused, or asks, as for any other
 		}
-		return Field(http.StatusPreconditionRequired, Precondition, "header.If-Match",
+		return FieldProblem(http.StatusPreconditionRequired, Precondition, "header.If-Match",
 			m.Port.String()+" was removed from "+k.String()+" in revision "+strconv.FormatUint(s.NumberFor(by, revision), 10)+
 				": to bring it back, read the partition and give its ETag as If-Match")
 	}

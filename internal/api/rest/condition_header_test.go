@@ -32,7 +32,7 @@ func TestHeaders(t *testing.T) {
 		{"7", "", "", "header.If-Match"}, {`"7`, "", "", "header.If-Match"}, {`7"`, "", "", "header.If-Match"}, {`"`, "", "", "header.If-Match"}, {`*, "7"`, "", "", "header.If-Match"},
 		{"", "7", "", "header.If-None-Match"}, {"", `"7",`, "", "header.If-None-Match"},
 	} {
-		c, err := Read(x.match, x.none)
+		c, err := ReadCondition(x.match, x.none)
 		if x.field == "" {
 			if got := fmt.Sprint(c); err != nil || got != x.want {
 				t.Errorf("If-Match: %s, If-None-Match: %s: %s, %v; want %s", x.match, x.none, got, err, x.want)
@@ -82,7 +82,7 @@ func TestConditions(t *testing.T) {
 		{`"7"`, `"7"`, true, 7, "same", "same", true},
 		{`"7"`, "*", true, 7, "there", "there", true},
 	} {
-		c, err := Read(x.match, x.none)
+		c, err := ReadCondition(x.match, x.none)
 		if err != nil {
 			t.Fatal(err)
 		}

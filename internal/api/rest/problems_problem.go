@@ -56,14 +56,14 @@ func (p *Problem) GetHeaders() http.Header { return p.Header }
 // ContentType implements huma.ContentTypeFilter.
 func (p *Problem) ContentType(string) string { return "application/problem+json" }
 
-// New is a problem with a reason.
-func New(status int, reason, detail string) *Problem {
+// NewProblem is a problem with a reason.
+func NewProblem(status int, reason, detail string) *Problem {
 	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Reason: reason, Detail: detail}
 }
 
-// Field is a problem with one field.
-func Field(status int, reason, field, detail string) *Problem {
-	p := New(status, reason, detail)
+// FieldProblem is a problem with one field.
+func FieldProblem(status int, reason, field, detail string) *Problem {
+	p := NewProblem(status, reason, detail)
 	p.Errors = []Fault{{Field: field, Reason: detail}}
 	return p
 }
@@ -79,7 +79,7 @@ func (p *Problem) RetryAfter(seconds int) *Problem {
 func init() {
 	huma.DefaultArrayNullable = false
 	huma.NewError = func(status int, detail string, errs ...error) huma.StatusError {
-		p := New(status, reasonOf(status), detail)
+		p := NewProblem(status, reasonOf(status), detail)
 		for _, err := range errs {
 			var d huma.ErrorDetailer
 			switch {

@@ -81,7 +81,7 @@ type DeviceView struct {
 // nothing.
 func (v *DeviceView) By(s *resource.State, c resource.Caller) bool {
 	v.state, v.by, v.whole = s, c, c.IsProvider() && c.Keys.First == 0
-	v.names = ViewOf(s, c, v.Facts.Snapshot, v.Facts.Proof, 0).Names
+	v.names = WhyView(s, c, v.Facts.Snapshot, v.Facts.Proof, 0).Names
 	if v.whole {
 		for k, p := range s.Declared() {
 			v.names[k] = cmp.Or(v.names[k], p.Name)

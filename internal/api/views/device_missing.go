@@ -7,9 +7,9 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 )
 
-// Missing is a device that is on the list of cables and was not found; false for one that is
+// MissingDevice is a device that is on the list of cables and was not found; false for one that is
 // not listed. It is for the provider.
-func Missing(v *DeviceView, g ib.NodeGUID) (out Device, listed bool) {
+func MissingDevice(v *DeviceView, g ib.NodeGUID) (out Device, listed bool) {
 	if v.Facts.Cabling == nil || v.Facts.Cabling.List == nil {
 		return out, false
 	}

@@ -188,7 +188,7 @@ func TestMissing(t *testing.T) {
 	v := &DeviceView{Facts: w.facts, Level: 1, Group: "pod"}
 	none := func(name string, g ib.NodeGUID) {
 		t.Helper()
-		if d, listed := Missing(v, g); listed || d.GUID != "" {
+		if d, listed := MissingDevice(v, g); listed || d.GUID != "" {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
@@ -201,12 +201,12 @@ func TestMissing(t *testing.T) {
 		},
 	}
 	v.Differences = []Difference{{Node: gone.String(), Text: "missing"}, {Node: gone.String(), Port: 3, Text: "at a port"}, {Node: nameless.String(), Text: "another's"}}
-	d, listed := Missing(v, gone)
+	d, listed := MissingDevice(v, gone)
 	want := []string{"It is on the list of cables, and was not found.", "Its port 3 should be cabled to port 6 of leaf.", fmt.Sprintf("Its port 4 should be cabled to port 1 of %v.", nameless), "By the list of cables: missing."}
 	if !listed || fmt.Sprint(d.Words) != fmt.Sprint(want) || d.GUID != gone.String() || d.Description != "gone" || d.Type != ib.NodeSwitch.String() || d.State != "missing" || d.Verdict != "unknown" || d.Level != 1 || d.Group != "pod" || d.Ports == nil {
 		t.Errorf("%v %+v", listed, d)
 	}
-	if d, listed := Missing(v, nameless); !listed || d.Description != nameless.String() {
+	if d, listed := MissingDevice(v, nameless); !listed || d.Description != nameless.String() {
 		t.Errorf("one without a name: %v %+v", listed, d)
 	}
 	none("not listed", 0x7000)

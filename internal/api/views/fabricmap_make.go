@@ -94,7 +94,7 @@ func layoutOf(nodes []node, links []mapLink, place map[ib.NodeGUID]int) observed
 	for i, l := range links {
 		cables[i] = observed.LevelLink{A: int32(place[l.a.Node]), B: int32(place[l.b.Node])}
 	}
-	return observed.Of(graph, cables)
+	return observed.LevelsOf(graph, cables)
 }
 
 // kinds are the numbers of types of devices.

@@ -86,9 +86,9 @@ func stateName(s smp.SMState) string {
 	return "unknown"
 }
 
-// Named counts the end ports that name a manager as their master. Ports that are
+// WithNamed counts the end ports that name a manager as their master. Ports that are
 // named, and have no manager behind them, are added.
-func Named(list []SubnetManager, f *observed.Fabric) []SubnetManager {
+func WithNamed(list []SubnetManager, f *observed.Fabric) []SubnetManager {
 	named := map[ib.LID]int{}
 	for _, p := range f.EndPorts() {
 		if p.Info.MasterSMLID != 0 {
@@ -157,7 +157,7 @@ func SubnetManagers(ctx context.Context, from ManagersSource, s *service.Service
 		}
 		list = append(list, m)
 	}
-	return Named(list, f), nil
+	return WithNamed(list, f), nil
 }
 
 func epochOf(s service.Standing) *uint64 {
@@ -174,9 +174,9 @@ var (
 	ErrSeveral = errors.New("several subnet managers have it: want a port GUID")
 )
 
-// Meant is the port of the manager that a text names; 0 for none. The error is ErrNobody,
+// ManagerMeant is the port of the manager that a text names; 0 for none. The error is ErrNobody,
 // ErrSeveral, or that of the source.
-func Meant(ctx context.Context, from ManagersSource, text string) (ib.PortGUID, error) {
+func ManagerMeant(ctx context.Context, from ManagersSource, text string) (ib.PortGUID, error) {
 	if text == "" {
 		return 0, nil
 	}

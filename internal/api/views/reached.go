@@ -94,10 +94,10 @@ type Over struct {
 	Back  string `json:"back"`
 }
 
-// ViewOf is how a caller looks at a snapshot. Virtual lanes are left out where the manager
+// WhyView is how a caller looks at a snapshot. Virtual lanes are left out where the manager
 // does not read them: nobody's question makes it read more. A proof, if there is one, names
 // the partitions of the policy.
-func ViewOf(s *resource.State, c resource.Caller, snap *snapshot.Snapshot, proof *isolation.Proof, sl ib.SL) why.View {
+func WhyView(s *resource.State, c resource.Caller, snap *snapshot.Snapshot, proof *isolation.Proof, sl ib.SL) why.View {
 	v := why.View{Names: why.Names{}, SL: sl, AnyVL: !slices.Contains(snap.Asked, snapshot.AskedQoS)}
 	whole := c.IsProvider() && c.Keys.First == 0
 	if whole && proof != nil {

@@ -27,7 +27,7 @@ func TestAViewAtEachHalfStep(t *testing.T) {
 	s := statetest.New(t, red.GUID, blue.GUID, zinc.GUID)
 	snap := &snapshot.Snapshot{Fabric: b.Fabric}
 	over := func(tenant string, from, to *observed.Port) (list []ib.PKeyBase) {
-		v := ViewOf(s.State, statetest.By(tenant), snap, nil, 0)
+		v := WhyView(s.State, statetest.By(tenant), snap, nil, 0)
 		if brief := tenant != resource.Provider; v.Brief != brief {
 			t.Errorf("%s: brief %v", tenant, v.Brief)
 		}
@@ -60,7 +60,7 @@ func TestAViewAtEachHalfStep(t *testing.T) {
 	check("red agrees", map[string][]ib.PKeyBase{"red": {0x100, d}, "blue": {0x200, d}, "zinc": none})
 	s.Remove("blue", 0x100, blue.GUID)
 	check("blue leaves", map[string][]ib.PKeyBase{"red": none, "blue": {0x200, d}})
-	if v := ViewOf(s.State, statetest.By("red"), snap, nil, 0); v.Names[0x100] != "red-net" || v.Names[0x200] != "blue-net" || v.Names[0x300] != "" || !v.Takes(0x100, blue.GUID) || v.Takes(0x400, red.GUID) {
+	if v := WhyView(s.State, statetest.By("red"), snap, nil, 0); v.Names[0x100] != "red-net" || v.Names[0x200] != "blue-net" || v.Names[0x300] != "" || !v.Takes(0x100, blue.GUID) || v.Takes(0x400, red.GUID) {
 		t.Errorf("red is told the names %v", v.Names)
 	}
 }
@@ -70,7 +70,7 @@ func TestTheFileTakesNoPortOfATenant(t *testing.T) {
 	s := statetest.State{TB: t, State: resource.New(&policy.Policy{Default: policy.None, Partitions: []policy.Partition{{Name: "filed", PKey: 0x50}}})}
 	s.Do(resource.Provider, resource.PutTenant{Tenant: resource.Tenant{Name: "red", Keys: resource.KeyRange{First: 0x100, Last: 0x1ff}}})
 	takes := func(g ib.PortGUID) bool {
-		return ViewOf(s.State, statetest.By(resource.Provider), &snapshot.Snapshot{Fabric: observed.NewFabric()}, nil, 0).Takes(0x50, g)
+		return WhyView(s.State, statetest.By(resource.Provider), &snapshot.Snapshot{Fabric: observed.NewFabric()}, nil, 0).Takes(0x50, g)
 	}
 	if !takes(1) || !takes(2) {
 		t.Error("a port of the provider is not taken")

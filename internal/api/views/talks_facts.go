@@ -50,8 +50,8 @@ type MatrixView struct {
 	verdict string
 }
 
-// See sorts the ports of a fabric into parties, as a caller sees them.
-func See(s *resource.State, c resource.Caller, f *MatrixFacts) *MatrixView {
+// SeeMatrix sorts the ports of a fabric into parties, as a caller sees them.
+func SeeMatrix(s *resource.State, c resource.Caller, f *MatrixFacts) *MatrixView {
 	return &MatrixView{viewOf(s, c, f), f, VerdictFor(s, c, f.Proof).String()}
 }
 

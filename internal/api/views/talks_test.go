@@ -92,7 +92,7 @@ func (w *matrixWorld) matrix(tenant string) (Matrix, string) {
 	w.Helper()
 	f := &MatrixFacts{Snapshot: &snapshot.Snapshot{Fabric: w.b.Fabric}, Proof: isolation.Prove(w.b.Fabric, w.allowed), Allowed: w.allowed}
 	var c MatrixCache
-	view := See(w.state, talksAs(tenant), f)
+	view := SeeMatrix(w.state, talksAs(tenant), f)
 	m := c.Matrix(view)
 	all := []any{m}
 	for _, a := range m.Parties {
@@ -173,7 +173,7 @@ func TestEachReachesOnlyTheManager(t *testing.T) {
 func (w *matrixWorld) matrixOwned(tenant string) Matrix {
 	f := &MatrixFacts{Snapshot: &snapshot.Snapshot{Fabric: w.b.Fabric}, Proof: isolation.Prove(w.b.Fabric, w.allowed), Allowed: w.allowed}
 	var c MatrixCache
-	return c.Matrix(See(w.state, talksAs(tenant), f))
+	return c.Matrix(SeeMatrix(w.state, talksAs(tenant), f))
 }
 
 // TestWhatEachIsToldOfAViolation: of one between two tenants both are told, each with its own

@@ -42,7 +42,7 @@ func (v *view) seesPort(p *observed.Port) bool { return v.whole || v.visible[p] 
 // viewOf sorts the end ports into parties, as a caller sees them.
 func viewOf(s *resource.State, c resource.Caller, f *MatrixFacts) *view {
 	v := &view{whole: c.IsProvider() && c.Keys.First == 0, names: map[ib.PKeyBase]string{}, ports: f.Snapshot.Fabric.EndPorts(), visible: map[*observed.Port]bool{}}
-	see := ViewOf(s, c, f.Snapshot, nil, 0)
+	see := WhyView(s, c, f.Snapshot, nil, 0)
 	maps.Copy(v.names, see.Names)
 	if v.whole {
 		for _, p := range f.Allowed {

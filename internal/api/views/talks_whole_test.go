@@ -19,7 +19,7 @@ import (
 func (w *matrixWorld) told(tenant string) string {
 	f := &MatrixFacts{Snapshot: &snapshot.Snapshot{Fabric: w.b.Fabric}, Proof: isolation.Prove(w.b.Fabric, w.allowed), Allowed: w.allowed}
 	var c MatrixCache
-	view := See(w.state, talksAs(tenant), f)
+	view := SeeMatrix(w.state, talksAs(tenant), f)
 	m := c.Matrix(view)
 	var out strings.Builder
 	fmt.Fprintf(&out, " %s: %s, sparse %v\n", tenant, m.Verdict, m.Sparse)

@@ -148,7 +148,7 @@ func (f *applyFlags) run(c *cobra.Command) error {
 	}
 	// The document has both the plan and its outcome.
 	var d applyDocument
-	r := newReporter(io.Discard, telemetry.From(c.Context()), f.json)
+	r := newReporter(io.Discard, telemetry.LogOf(c.Context()), f.json)
 	r.runner = daemon.NewRunner(link, config, server.Config{}, p, r)
 	out, err := daemon.Apply(c.Context(), r.runner, daemon.ApplyOptions{
 		Direction: f.direction(), Policy: p, Batch: f.batch, Canary: f.canary, Journal: journal,

@@ -150,7 +150,7 @@ func deviceAndAttribute(c *cobra.Command, args []string, begun string) ([]string
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp
 	case sets:
-		if k, err := look.Find(args[1]); err == nil {
+		if k, err := look.FindAttribute(args[1]); err == nil {
 			var out []string
 			for _, name := range append(k.Resettable(), "all") {
 				out = append(out, name+"=0")

@@ -115,7 +115,7 @@ func (f *execCommand) run(c *cobra.Command) error {
 	if err := inside.Hide(); err != nil {
 		return terminal.WithBad(err)
 	}
-	log := telemetry.From(c.Context())
+	log := telemetry.LogOf(c.Context())
 	gate := &withkeys.Gate{Write: f.write, Now: time.Now, Say: func(text string) { log.Warn("exec: " + text) }}
 	if err := f.keys(c, gate); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (f *execCommand) keys(c *cobra.Command, gate *withkeys.Gate) error {
 	}
 	gate.Fresh, gate.Least = filesFresh, filesLeast
 	request := withkeys.Request{Words: f.words, Write: f.write}
-	telemetry.From(c.Context()).Info("exec: " + terminal.Plain(request.String()))
+	telemetry.LogOf(c.Context()).Info("exec: " + terminal.Plain(request.String()))
 	return nil
 }
 
@@ -205,7 +205,7 @@ func (f *execCommand) socket(c *cobra.Command) (string, error) {
 		return "", nil
 	}
 	if f.server != "" {
-		s, err := listen.Parse(f.server)
+		s, err := listen.ParseServer(f.server)
 		if err == nil && s.Socket == "" {
 			err = fmt.Errorf("%s: M_Keys are handed out on the machine of the service alone: want unix:PATH", f.server)
 		}

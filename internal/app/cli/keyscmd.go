@@ -84,7 +84,7 @@ func (f *keysCommand) show() *cobra.Command {
 				return misuse(err)
 			}
 			entries := []keyEntry{}
-			t := terminal.New("port_guid", "node_guid", "behind", "generation", "next")
+			t := terminal.NewTable("port_guid", "node_guid", "behind", "generation", "next")
 			for _, s := range ring.Book.Entries() {
 				e := keyEntry{Node: s.ID.Node, Port: s.ID.Port, Current: s.Current, Next: s.Next, Behind: []string{}}
 				for _, at := range s.Places {

@@ -105,7 +105,7 @@ func managersRead(c *cobra.Command, server *servicecmd.Server, open func(*cobra.
 	for i := range found {
 		list = append(list, views.SubnetManagerOf(&found[i], now))
 	}
-	return views.Named(list, f), len(faults), nil
+	return views.WithNamed(list, f), len(faults), nil
 }
 
 func ofService(c *cobra.Command, server *servicecmd.Server) ([]views.SubnetManager, error) {
@@ -127,7 +127,7 @@ func printed(w io.Writer, list []views.SubnetManager, now time.Time) error {
 		}
 		return strings.Compare(a.Port, b.Port)
 	})
-	t := terminal.New("node", "port_guid", "lid", "port", "state", "priority", "acting", "trust", "policy", "seen", "end_ports", "epoch", "proved", "store")
+	t := terminal.NewTable("node", "port_guid", "lid", "port", "state", "priority", "acting", "trust", "policy", "seen", "end_ports", "epoch", "proved", "store")
 	for i := range list {
 		m := &list[i]
 		t.Add(m.Node, m.Port, m.LID, m.PortNum, m.State, number(m.Priority), yes(m.Acting), trust(m), text(m.Policy), seen(m, now), m.EndPorts, number(m.Epoch), number(m.Proved), m.Store)

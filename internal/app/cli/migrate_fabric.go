@@ -122,7 +122,7 @@ func configOf(r *opensm.Report) (engine.Config, error) {
 			routes[s.Key] = s.Value
 		}
 	}
-	flags := look.Named(routes["routing"], routes["lfts-file"])
+	flags := look.RoutingFlags(routes["routing"], routes["lfts-file"])
 	if err := flags.Load(); err != nil {
 		return config, err
 	}

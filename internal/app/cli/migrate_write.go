@@ -57,7 +57,7 @@ func (f *migrateCommand) write(output string, found *found, r *opensm.Report) ([
 		}
 	}
 	for _, x := range list {
-		if err := files.Replace(x.path, files.Octets(x.text)); err != nil {
+		if err := files.Replace(x.path, files.Bytes(x.text)); err != nil {
 			return written, err
 		}
 		written = append(written, x.path)

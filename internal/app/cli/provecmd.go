@@ -174,7 +174,7 @@ func (f *proveFlags) report(c *cobra.Command, r *look.Reading, proof *isolation.
 	out := c.OutOrStdout()
 	fmt.Fprintf(out, "%d switches, %d CAs, %d routers, %d links, read %s\n",
 		d.Fabric.Switches, d.Fabric.CAs, d.Fabric.Routers, d.Fabric.Links, d.ReadAt)
-	view := newReporter(out, telemetry.From(c.Context()), false)
+	view := newReporter(out, telemetry.LogOf(c.Context()), false)
 	if f.policy.loaded == nil {
 		if err := terminal.PrintClasses(out, d.Classes); err != nil {
 			return bad(err)

@@ -58,7 +58,7 @@ func (f *runFlags) watch(c *cobra.Command) error {
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 	return orBad(RunReadOnly(c.Context(), ReadOnlyOptions{
-		Read: w.read, Show: look.Print, Every: func() time.Duration { return f.drift }, Hangup: hangup, Reload: w.reload,
+		Read: w.read, Show: look.PrintAudit, Every: func() time.Duration { return f.drift }, Hangup: hangup, Reload: w.reload,
 		Metrics: f.telemetry.Address(), Out: c.OutOrStdout(), Log: c.ErrOrStderr(), Now: time.Now,
 	}))
 }
@@ -130,13 +130,13 @@ func (w *watching) read(ctx context.Context) (*audit.Report, error) {
 	} else if some {
 		intent.Partitions, intent.Aliases = partitions, aliases
 	}
-	return look.Judge(snap, intent, w.options), nil
+	return look.JudgeAudit(snap, intent, w.options), nil
 }
 
 // reload reads the configuration and the files that it names again.
 func (w *watching) reload() {
 	stderr := w.command.ErrOrStderr()
-	log := telemetry.From(w.command.Context())
+	log := telemetry.LogOf(w.command.Context())
 	if err := w.reconfigure(w.command, nil); err != nil {
 		log.ReloadFailed("configuration", err)
 	}

@@ -262,7 +262,7 @@ func entriesOf(partitions []observed.Partition) []partitionEntry {
 }
 
 func (r *reporter) reportPartitions(partitions []partitionEntry) {
-	t := terminal.New("partition", "p_key", "full", "limited")
+	t := terminal.NewTable("partition", "p_key", "full", "limited")
 	for _, p := range partitions {
 		t.Add(p.Name, p.PKey, p.Full, p.Limited)
 	}
@@ -277,7 +277,7 @@ func (r *reporter) print(t terminal.Table) {
 }
 
 func (r *reporter) reportSent(smps daemon.SMPs, took []phases.Phase) {
-	t := terminal.New("sent so far", "get", "set")
+	t := terminal.NewTable("sent so far", "get", "set")
 	for _, a := range smps.ByAttribute {
 		t.Add(a.Attribute, a.Get, a.Set)
 	}
@@ -316,7 +316,7 @@ const listMax = 20
 // policy that says something of them.
 func (r *reporter) reportProof(p *isolation.Proof, pairs bool) {
 	if pairs && len(p.Pairs) > 0 {
-		t := terminal.New("partition", "and", "policy", "verdict", "reason")
+		t := terminal.NewTable("partition", "and", "policy", "verdict", "reason")
 		for _, pair := range p.Pairs {
 			t.Add(pair.A, pair.B, wanted(pair.Joined), pair.Verdict, pair.Reason)
 		}

@@ -44,7 +44,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return terminal.ExitGood
 	}
-	if by, was := terminal.By(ctx); was && (errors.Is(err, context.Canceled) || errors.Is(err, terminal.ErrInterrupted)) {
+	if by, was := terminal.EndedBy(ctx); was && (errors.Is(err, context.Canceled) || errors.Is(err, terminal.ErrInterrupted)) {
 		if !errors.Is(err, terminal.ErrInterrupted) {
 			err = terminal.ExitInterrupted(leftBy(command))
 		}
@@ -74,7 +74,7 @@ Exit status: 0 success; 1 not completed or not proved; 2 bad input, and then not
 was sent that writes; 130 or 143 interrupted before it was done.`,
 		SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			return orMisuse(telemetry.From(c.Context()).Apply(o))
+			return orMisuse(telemetry.LogOf(c.Context()).Apply(o))
 		},
 	}
 	o.Add(root.PersistentFlags())
@@ -83,7 +83,7 @@ was sent that writes; 130 or 143 interrupted before it was done.`,
 	root.AddCommand(ExecCommand(addFabric))
 	root.AddCommand(servicecmd.Commands()...)
 	root.AddCommand(Commands(addFabric, fabricHelp)...)
-	root.Version = terminal.This().String()
+	root.Version = terminal.ThisProgram().String()
 	root.Flags().Bool("version", false, "print version and build, as ibwarden version does")
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.InitDefaultCompletionCmd()

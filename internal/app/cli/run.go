@@ -327,7 +327,7 @@ func (f *runFlags) tolerate(ctx context.Context, err error) error {
 	if f.once || !files.IsFull(err) {
 		return err
 	}
-	telemetry.From(ctx).Warn(err.Error())
+	telemetry.LogOf(ctx).Warn(err.Error())
 	return nil
 }
 
@@ -379,7 +379,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 	if err := f.tenants(c, link); err != nil {
 		return err
 	}
-	r := newReporter(c.OutOrStdout(), telemetry.From(c.Context()), f.json)
+	r := newReporter(c.OutOrStdout(), telemetry.LogOf(c.Context()), f.json)
 	if r.learned = f.keepCables(c.Context()); !f.once {
 		r.log.Stamp()
 	}
@@ -427,7 +427,7 @@ func (f *runFlags) turned(c *cobra.Command, r *reporter, hangup <-chan struct{})
 	}
 	if r.completed != nil && f.state != "" {
 		if r.unsaved = f.save(engine, r.runner.Registered()); r.unsaved != nil {
-			telemetry.From(c.Context()).Warn(r.unsaved.Error())
+			telemetry.LogOf(c.Context()).Warn(r.unsaved.Error())
 		}
 		r.completed = nil
 	}
@@ -460,7 +460,7 @@ func (f *runFlags) keep(r *reporter) error {
 		return nil
 	}
 	engine := r.runner.Engine()
-	r.runner.Recall(files.In(f.state, f.parsedSAKey))
+	r.runner.Recall(files.ReaderOf(f.state, f.parsedSAKey))
 	r.runner.Lacks(f.forgot)
 	f.shared.Begin(r.runner) // its Recall counts, if there is one
 	err := r.runner.Keep(f.registered.State, func(s server.State) error { return f.save(engine, s) })
@@ -559,7 +559,7 @@ func (f *runFlags) serve(ctx context.Context) (err error) {
 		err = f.applyFile(ctx)
 	}
 	if waits := new(serve.WaitsError); errors.As(err, &waits) {
-		telemetry.From(ctx).Warn(waits.Error()) // what stands is guarded meanwhile
+		telemetry.LogOf(ctx).Warn(waits.Error()) // what stands is guarded meanwhile
 		err = nil
 	}
 	return orMisuse(err)

@@ -143,7 +143,7 @@ func (f *runFlags) reconfigure(c *cobra.Command, engine *engine.Engine) error {
 		case "guard-period":
 			f.guard = fresh.guard
 		case "log-level":
-			_ = telemetry.From(c.Context()).SetLevel(flag.Value.String()) // it is one of the levels
+			_ = telemetry.LogOf(c.Context()).SetLevel(flag.Value.String()) // it is one of the levels
 		default:
 			waiting = append(waiting, name)
 		}

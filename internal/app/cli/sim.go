@@ -159,7 +159,7 @@ func (f *simFlags) run(c *cobra.Command, spec string) (err error) {
 	if err := f.serve(c, s); err != nil && !errors.Is(err, context.Canceled) {
 		return terminal.WithBad(err)
 	}
-	if _, was := terminal.By(c.Context()); was {
+	if _, was := terminal.EndedBy(c.Context()); was {
 		fmt.Fprintln(c.ErrOrStderr(), "ibwarden: interrupted: the simulated fabric is gone, and all that was set on it")
 	}
 	return nil

@@ -167,7 +167,7 @@ func (f *topologyFlags) show() *cobra.Command {
 			if err := f.cables.need(f.where.spec); err != nil {
 				return err
 			}
-			t := terminal.New("port", "leads_to", "type", "node_guid", "port_guid")
+			t := terminal.NewTable("port", "leads_to", "type", "node_guid", "port_guid")
 			for _, x := range f.cables.list.All() {
 				d, _ := f.cables.list.Device(x.To.Node)
 				guid := ""
@@ -197,7 +197,7 @@ func (f *topologyFlags) diff() *cobra.Command {
 				return err
 			}
 			differences := f.cables.list.Diff(r.Fabric)
-			t := terminal.New("where", "what")
+			t := terminal.NewTable("where", "what")
 			for _, d := range differences {
 				t.Add(d.Where, d.What)
 			}

@@ -112,7 +112,7 @@ func (d DataDir) ImportForeign(keys, cabling string) (ports int, err error) {
 	}
 	data, err := files.Read(cabling, foreignMax)
 	if err == nil {
-		err = files.Replace(d.File(foreignPrefix+neighbors), files.Octets(data))
+		err = files.Replace(d.File(foreignPrefix+neighbors), files.Bytes(data))
 	}
 	return len(of), err
 }
@@ -180,7 +180,7 @@ func ExportKeys(path string, f *observed.Fabric) (ports int, err error) {
 	err = files.Replace(dir.File(guid2mkey), func(w io.Writer) error { return writeMKeys(w, of) })
 	for name, text := range map[string]string{neighbors: cabling.String(), guid2lid: lids.String()} {
 		if err == nil {
-			err = files.Replace(dir.File(name), files.Octets([]byte(text)))
+			err = files.Replace(dir.File(name), files.Bytes([]byte(text)))
 		}
 	}
 	return len(of), err

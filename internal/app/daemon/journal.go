@@ -111,7 +111,7 @@ func (j FileJournal) Begin(e *Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := files.Replace(j.Path, files.Octets(append(line, '\n'))); err != nil {
+	if err := files.Replace(j.Path, files.Bytes(append(line, '\n'))); err != nil {
 		return fmt.Errorf("journal %s: %w", j.Path, err)
 	}
 	return nil

@@ -102,7 +102,7 @@ func OpenKeys(dir DataDir, file string, make bool) (*Keyring, error) {
 func makeSecret(path string) error {
 	var secret [mkey.SecretSize]byte
 	rand.Read(secret[:]) // never fails: it would end the program
-	return files.Replace(path, files.Octets([]byte(hex.EncodeToString(secret[:])+"\n")))
+	return files.Replace(path, files.Bytes([]byte(hex.EncodeToString(secret[:])+"\n")))
 }
 
 // secretFileMax is the most octets of a file with a secret.
@@ -153,7 +153,7 @@ func (k *Keyring) Save(b *mkey.Book) error {
 	}
 	data, err := json.MarshalIndent(keysForm{keysVersion, k.Ring.Sum(), b}, "", " ")
 	if err == nil {
-		err = files.Replace(k.dir.File(keysFile), files.Octets(append(data, '\n')))
+		err = files.Replace(k.dir.File(keysFile), files.Bytes(append(data, '\n')))
 	}
 	if err != nil {
 		return fmt.Errorf("keys %s: %w", k.dir.File(keysFile), err)

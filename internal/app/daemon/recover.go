@@ -61,5 +61,5 @@ func (k *Keyring) Recover(keys *mkey.Keys, f *observed.Fabric) (found int, locke
 
 // ExportSAKey writes the key of trusted queries into a directory of exported keys.
 func ExportSAKey(path string, key ib.SMKey) error {
-	return files.Replace(DataDir(path).File("sa_key"), files.Octets(fmt.Appendf(nil, "0x%016x\n", uint64(key))))
+	return files.Replace(DataDir(path).File("sa_key"), files.Bytes(fmt.Appendf(nil, "0x%016x\n", uint64(key))))
 }

@@ -72,7 +72,7 @@ func (d DataDir) AskRotation(r Rotation) (awake bool, err error) {
 	}
 	data, err := json.Marshal(f)
 	if err == nil {
-		err = files.Replace(d.File(rotateFile), files.Octets(append(data, '\n')))
+		err = files.Replace(d.File(rotateFile), files.Bytes(append(data, '\n')))
 	}
 	if err != nil {
 		return false, fmt.Errorf("data: %w", err)

@@ -19,8 +19,8 @@ type All struct {
 	Cables []byte
 }
 
-// In reads the state file of a manager; nil where it has none.
-func In(path string, saKey ib.SMKey) func() (All, error) {
+// ReaderOf reads the state file of a manager; nil where it has none.
+func ReaderOf(path string, saKey ib.SMKey) func() (All, error) {
 	if path == "" {
 		return nil
 	}
@@ -32,8 +32,8 @@ func In(path string, saKey ib.SMKey) func() (All, error) {
 	}
 }
 
-// Copy is a copy of what was assigned, which its owner may go on to change.
-func Copy(a desired.Assigned) desired.Assigned {
+// CopyState is a copy of what was assigned, which its owner may go on to change.
+func CopyState(a desired.Assigned) desired.Assigned {
 	a.LIDs, a.PKeys, a.Forgets = maps.Clone(a.LIDs), maps.Clone(a.PKeys), maps.Clone(a.Forgets)
 	a.Fenced, a.Fences, a.Names = maps.Clone(a.Fenced), maps.Clone(a.Fences), maps.Clone(a.Names)
 	return a

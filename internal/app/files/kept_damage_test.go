@@ -121,7 +121,7 @@ func TestEveryValueIsChecked(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := In(path, testKey)()
+	got, err := ReaderOf(path, testKey)()
 	if err != nil {
 		t.Fatal(err)
 	}

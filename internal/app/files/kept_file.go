@@ -205,7 +205,7 @@ func writeState(path string, a desired.Assigned, r *administrationFile) error {
 	if err != nil {
 		return err
 	}
-	err = Replace(path, Octets(append(data, '\n')))
+	err = Replace(path, Bytes(append(data, '\n')))
 	if err != nil {
 		return fmt.Errorf("state %s: %w", path, err)
 	}

@@ -62,7 +62,7 @@ func TestStateFilesThatAreRefused(t *testing.T) {
 			t.Errorf("another version: %v", err)
 		}
 	}
-	if _, err := In(path, testKey)(); err == nil {
+	if _, err := ReaderOf(path, testKey)(); err == nil {
 		t.Error("a file of another version was taken over")
 	}
 	if data, err := os.ReadFile(path); err != nil || string(data) != `{"version":0}` {
@@ -74,10 +74,10 @@ func TestStateFilesThatAreRefused(t *testing.T) {
 // kept without a path, and a directory in which nothing can be kept is told before.
 func TestWhatStateFilesKeep(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
-	if In("", testKey) != nil {
+	if ReaderOf("", testKey) != nil {
 		t.Error("no file is read")
 	}
-	if all, err := In(path, testKey)(); err != nil || len(all.Assigned.LIDs) != 0 || all.Registered.Manager != 0 {
+	if all, err := ReaderOf(path, testKey)(); err != nil || len(all.Assigned.LIDs) != 0 || all.Registered.Manager != 0 {
 		t.Errorf("a file that is not there: %+v, %v", all, err)
 	}
 	a := hostsKept(t, 3)
@@ -86,13 +86,13 @@ func TestWhatStateFilesKeep(t *testing.T) {
 	}
 	check := func(what string, lids int) {
 		t.Helper()
-		all, err := In(path, testKey)()
+		all, err := ReaderOf(path, testKey)()
 		if err != nil || len(all.Assigned.LIDs) != lids || all.Registered.Manager != a.Registered.Manager || len(all.Registered.Services) != len(a.Registered.Services) {
 			t.Errorf("%s: %d LIDs, manager %v, %d services, %v", what, len(all.Assigned.LIDs), all.Registered.Manager, len(all.Registered.Services), err)
 		}
 	}
 	check("saved", 3)
-	less := Copy(a.Assigned)
+	less := CopyState(a.Assigned)
 	less.LIDs = map[ib.PortGUID]ib.LID{1: 1}
 	if err := SaveState(path, less); err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestWhatStateFilesKeep(t *testing.T) {
 // TestCopyIsApart: what changes in a copy of what was assigned does not change in it.
 func TestCopyIsApart(t *testing.T) {
 	was, a := hostsKept(t, 2).Assigned, hostsKept(t, 2).Assigned
-	b := Copy(a)
+	b := CopyState(a)
 	if diff := cmp.Diff(a, b); diff != "" {
 		t.Error(diff)
 	}

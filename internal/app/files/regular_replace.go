@@ -44,8 +44,8 @@ func Replace(path string, write func(io.Writer) error) error {
 	return d.Sync()
 }
 
-// Octets writes data, for Replace.
-func Octets(data []byte) func(io.Writer) error {
+// Bytes writes data, for Replace.
+func Bytes(data []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err

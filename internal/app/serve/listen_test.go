@@ -80,9 +80,9 @@ func TestWhichSocket(t *testing.T) {
 		line       []string
 		held       string // this socket is another's
 	}{
-		{name: "default", want: listen.Socket(data)},
+		{name: "default", want: listen.SocketIn(data)},
 		{name: "named", want: named, line: []string{"--socket", named}},
-		{name: "held", want: filepath.Join(scratch, filepath.Base(listen.Socket(""))), held: listen.Socket(data)},
+		{name: "held", want: filepath.Join(scratch, filepath.Base(listen.SocketIn(""))), held: listen.SocketIn(data)},
 		{name: "named and held", line: []string{"--socket", named}, held: named},
 		{name: "none", line: []string{"--socket", "none", "--listen", "127.0.0.1:0"}, want: "http://127.0.0.1:"},
 	} {
@@ -131,10 +131,10 @@ func TestOpenAndClose(t *testing.T) {
 	}
 	var out strings.Builder
 	where, err := s.Listen(flagsOf(t), daemon.DataDir(dir), ufm.Keys{}, slog.New(slog.NewTextHandler(&out, nil)))
-	if err != nil || len(where) != 1 || where[0] != "unix:"+listen.Socket(dir) {
+	if err != nil || len(where) != 1 || where[0] != "unix:"+listen.SocketIn(dir) {
 		t.Fatalf("%q, %v", where, err)
 	}
-	c, err := client.New(listen.Server{Socket: listen.Socket(dir)}, client.Options{OwnOnly: true})
+	c, err := client.New(listen.Server{Socket: listen.SocketIn(dir)}, client.Options{OwnOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}

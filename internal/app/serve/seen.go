@@ -81,7 +81,7 @@ func (f *seenFiles) read() (seen store.Seen, err error) {
 func (f *seenFiles) keep(seen store.Seen) {
 	data, err := json.Marshal(seenFile{seenVersion, seen})
 	for _, path := range f.paths {
-		err = cmp.Or(err, files.Replace(path, files.Octets(append(data, '\n'))))
+		err = cmp.Or(err, files.Replace(path, files.Bytes(append(data, '\n'))))
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -90,7 +90,7 @@ func Open(ctx context.Context, o Options) (*Service, error) {
 		s.Service, err = service.Open(ctx, service.Config{
 			Store: s.store, Manager: s.manager, Base: o.Base, Now: time.Now, Shared: s.shared,
 			Seen: seen, KeepSeen: s.seen.keep, Witness: s.witness,
-			Owner: fmt.Sprintf("ibwarden %s, process %d on %s", terminal.This().Version, os.Getpid(), host),
+			Owner: fmt.Sprintf("ibwarden %s, process %d on %s", terminal.ThisProgram().Version, os.Getpid(), host),
 		})
 	}
 	if err != nil {

@@ -116,7 +116,7 @@ func (s *Service) Kept(ctx context.Context, saKey ib.SMKey, ring *daemon.Keyring
 	}
 	if err == nil && some && k.ring != nil {
 		if err = k.ring.Save(k.ring.Book); files.IsFull(err) { // the store has it
-			telemetry.From(ctx).Warn(err.Error())
+			telemetry.LogOf(ctx).Warn(err.Error())
 			err = nil
 		}
 	}
@@ -243,7 +243,7 @@ func isMaster(e *engine.Engine) bool { return e.Status().State == smp.SMMaster }
 
 // job is what there is to keep now.
 func (k *Shared) job(e *engine.Engine) (j job) {
-	j.all = files.All{Assigned: files.Copy(e.Assigned()), Registered: k.runner.RegisteredHere(k.saKey)}
+	j.all = files.All{Assigned: files.CopyState(e.Assigned()), Registered: k.runner.RegisteredHere(k.saKey)}
 	j.registered, j.keys = k.runner.Versions()
 	if l := e.Cables(); l != k.list {
 		var text bytes.Buffer

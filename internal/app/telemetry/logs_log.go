@@ -26,8 +26,8 @@ type key struct{}
 // WithLog gives a command its log.
 func WithLog(ctx context.Context, l *Log) context.Context { return context.WithValue(ctx, key{}, l) }
 
-// From is the log of a command; one that says nothing where there is none.
-func From(ctx context.Context) *Log {
+// LogOf is the log of a command; one that says nothing where there is none.
+func LogOf(ctx context.Context) *Log {
 	if ctx != nil {
 		if l, ok := ctx.Value(key{}).(*Log); ok {
 			return l

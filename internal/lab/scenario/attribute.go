@@ -60,8 +60,8 @@ func (k AttributeKind) Modifier(own ib.PortNum, n uint16, m uint8) uint32 {
 // that P_KeyTable and PKeyTable are one.
 func plain(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 
-// Find finds an attribute by its name, or by its number.
-func Find(text string) (AttributeKind, error) {
+// FindAttribute finds an attribute by its name, or by its number.
+func FindAttribute(text string) (AttributeKind, error) {
 	var known []string
 	for _, d := range smp.Attributes() {
 		if plain(d.Name) == plain(text) {

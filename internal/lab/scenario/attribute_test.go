@@ -16,23 +16,23 @@ func TestFind(t *testing.T) {
 		"PortInfo": "PortInfo", "p_keytable": "PKeyTable", "PKEYTABLE": "PKeyTable", "sltovlmappingtable": "SLToVLMappingTable",
 		"0xFF00": "0xff00", "0x15": "0x0015",
 	} {
-		if k, err := Find(text); err != nil || k.Name != want {
+		if k, err := FindAttribute(text); err != nil || k.Name != want {
 			t.Errorf("%s is %q, %v; want %s", text, k.Name, err, want)
 		}
 	}
 	for _, d := range smp.Attributes() {
-		k, err := Find(d.Name)
+		k, err := FindAttribute(d.Name)
 		if err != nil || k.New().ID() != d.ID || k.PerBlock != d.PerBlock {
 			t.Errorf("%s is %+v, %v", d.Name, k, err)
 		}
 	}
-	if _, err := Find("PortInf"); err == nil || !strings.Contains(err.Error(), "SwitchInfo") {
+	if _, err := FindAttribute("PortInf"); err == nil || !strings.Contains(err.Error(), "SwitchInfo") {
 		t.Errorf("PortInf: %v, want a list of names", err)
 	}
-	if _, err := Find("0x10000"); err == nil {
+	if _, err := FindAttribute("0x10000"); err == nil {
 		t.Error("a number of 17 bits is an attribute")
 	}
-	raw, _ := Find("0xFF01")
+	raw, _ := FindAttribute("0xFF01")
 	a := raw.New()
 	f, err := AttributeField(reflect.ValueOf(a).Elem(), "63")
 	if err != nil || a.ID() != 0xFF01 || raw.Modifier(3, 5, 7) != 5 {
@@ -50,7 +50,7 @@ func TestModifier(t *testing.T) {
 		"PortInfo": 4, "PKeyTable": 4<<16 | 2, "GUIDInfo": 2, "VLArbitrationTable": 2<<16 | 4, "SLToVLMappingTable": 2<<8 | 1,
 		"MulticastForwardingTable": 1<<28 | 2,
 	} {
-		k, err := Find(name)
+		k, err := FindAttribute(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,8 +11,8 @@ import (
 // HostAction does what a statement says.
 type HostAction func(*testbed.Testbed) error
 
-// Own reads what follows the word.
-func Own(a *Operands) (HostAction, error) {
+// OwnAction reads what follows the word.
+func OwnAction(a *Operands) (HostAction, error) {
 	t, err := a.Target()
 	if err != nil {
 		return nil, err

@@ -56,7 +56,7 @@ func hostID(t *testing.T) string {
 func TestOwnAndDescribe(t *testing.T) {
 	s, _ := up(t)
 	id := hostID(t)
-	own, err := Own(hostArgs(t, id+" PKeyTable 1=0x8010 2=0x8020"))
+	own, err := OwnAction(hostArgs(t, id+" PKeyTable 1=0x8010 2=0x8020"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,8 +128,8 @@ func TestStatementFaults(t *testing.T) {
 		line, want string
 		read       func(*Operands) error
 	}{
-		{id + " PortInfo", "want FIELD=VALUE", func(a *Operands) error { _, err := Own(a); return err }},
-		{id + " PortInfo LID=70000", "16 bits", func(a *Operands) error { _, err := Own(a); return err }},
+		{id + " PortInfo", "want FIELD=VALUE", func(a *Operands) error { _, err := OwnAction(a); return err }},
+		{id + " PortInfo LID=70000", "16 bits", func(a *Operands) error { _, err := OwnAction(a); return err }},
 		{"nobody x", "want one of", func(a *Operands) error { _, err := Describe(a); return err }},
 		{id + " 70000", "16 bits", func(a *Operands) error { _, err := Trap(a); return err }},
 		{id + " 257 Nothing=1", "Nothing", func(a *Operands) error { _, err := Trap(a); return err }},

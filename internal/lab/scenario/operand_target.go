@@ -113,7 +113,7 @@ func (a *Operands) ToAssignment(s testbed.ScriptSetting, t *OperandTarget) (Assi
 
 // Kind finds an attribute by its name, or by its number.
 func (a *Operands) Kind(w testbed.ScriptWord, name string) (AttributeKind, error) {
-	k, err := Find(name)
+	k, err := FindAttribute(name)
 	if err != nil {
 		err = a.Fault(w, "%v", err)
 	}

@@ -16,7 +16,7 @@ type reply struct {
 // rootVerbs are the actions of root on a host, or of the owner of a device.
 func rootVerbs() []verb {
 	return []verb{
-		{"own", "NODE[:PORT] ATTRIBUTE[modifier] FIELD=VALUE...", "a port's attribute is changed by who owns the device, whatever M_Key guards it", false, acting(Own)},
+		{"own", "NODE[:PORT] ATTRIBUTE[modifier] FIELD=VALUE...", "a port's attribute is changed by who owns the device, whatever M_Key guards it", false, acting(OwnAction)},
 		{"describe", "NODE TEXT", "a node is given another description, on the node itself", false, acting(Describe)},
 		{"trap", "NODE[:PORT] NUMBER [FIELD=VALUE...]", "a host's root sends a trap to the manager that its port knows of", false, acting(Trap)},
 		{"rival", "NODE[:PORT] FIELD=VALUE... [silent=on] | NODE[:PORT] none", "a host's root says that a subnet manager runs there, and answers for it with this SMInfo", false, acting(Rival)},

@@ -29,7 +29,7 @@ func openGeneral(f *fabric.Fabric, node ib.NodeGUID, num ib.PortNum) (*general, 
 	if err != nil {
 		return nil, err
 	}
-	pair, err := endpoint.Open(device, num)
+	pair, err := endpoint.OpenGSI(device, num)
 	if err != nil {
 		return nil, err
 	}

@@ -129,7 +129,7 @@ func TestOtherPolicy(t *testing.T) {
 	subnettest.SetPKeysThrough(ports[0], red.Full())
 	guid := ports[0].GUID
 	r := &policy.Resolution{Partitions: []observed.Partition{{Name: "red", Base: red, Full: []ib.PortGUID{guid}}}, Trusted: []ib.PortGUID{guid}}
-	loose := policy.Default()
+	loose := policy.DefaultSettings()
 	loose.EnforceInbound = false
 	p := &policy.Policy{AllowRaw: true, Settings: &loose}
 	for _, other := range []bool{false, true} {

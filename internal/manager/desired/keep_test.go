@@ -186,7 +186,7 @@ func TestGuardsWantWhatSwitchesCan(t *testing.T) {
 		info := &f.Nodes[0].Switch.Info
 		info.InboundEnforcementCap, info.OutboundEnforcementCap = canIn, canOut
 		p := tenants([]int{2, 3})
-		s := policy.Default()
+		s := policy.DefaultSettings()
 		s.EnforceInbound, s.EnforceOutbound = in, out
 		p.Settings = &s
 		want := compute(t, Input{Fabric: f}, p).Tables.Port(guardOf(f, 2))

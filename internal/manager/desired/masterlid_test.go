@@ -14,7 +14,7 @@ import (
 // setAside is a policy that sets a LID aside for the master; 0 for none.
 func setAside(l ib.LID) *policy.Policy {
 	p := tenants([]int{2, 3}, []int{4})
-	s := policy.Default()
+	s := policy.DefaultSettings()
 	s.MasterSMLID = l
 	p.Settings = &s
 	return p

@@ -17,7 +17,7 @@ const open = "Default=0x7fff,ipoib : ALL=full;\n"
 // Migrate says what becomes of an OpenSM with these files. The error is a *policy.Error with
 // every fault of one file: then there is nothing to write.
 func Migrate(c *Conf, files map[Kind]Text, o Options) (*Report, error) {
-	m := &migration{conf: c, files: files, options: o, settings: policy.Default()}
+	m := &migration{conf: c, files: files, options: o, settings: policy.DefaultSettings()}
 	m.Lines, m.Defaults, m.Announced = []Line{}, []Default{}, []string{}
 	m.configure("fabric", "umad", "umad", "the first InfiniBand port of this host, or that of guid")
 	m.configure("policy", o.PolicyPath, o.PolicyPath, "what partitions.conf and the settings of ports become")
@@ -52,7 +52,7 @@ func (m *migration) partitions() error {
 		return err
 	}
 	p.Source = ""
-	if s, usual := m.settings, policy.Default(); !s.Equal(&usual) {
+	if s, usual := m.settings, policy.DefaultSettings(); !s.Equal(&usual) {
 		p.Settings = &s
 	}
 	m.Policy, m.numbers = p, map[string]ib.PKeyBase{}

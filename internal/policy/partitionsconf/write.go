@@ -33,7 +33,7 @@ func Write(p *policy.Policy, name string) ([]byte, error) {
 	if p.AllowRaw {
 		w.Fault(policy.Pos{}, "a policy without it: partitions.conf knows none", "raw: allow")
 	}
-	if asked, usual := p.Asked(), policy.Default(); !asked.Equal(&usual) || len(p.Links) > 0 || len(p.Drained) > 0 {
+	if asked, usual := p.Asked(), policy.DefaultSettings(); !asked.Equal(&usual) || len(p.Links) > 0 || len(p.Drained) > 0 {
 		w.Fault(policy.Pos{}, "a policy without it: partitions.conf knows none", "settings")
 	}
 	for i := range p.Partitions {

@@ -30,9 +30,9 @@ func field[T uintOf](r *reader, name string, to *T, low, high uint64) func(ast.N
 }
 
 // settings reads what is asked of links and devices. Whatever is not named is as
-// policy.Default has it.
+// policy.DefaultSettings has it.
 func (r *reader) settings(node ast.Node) {
-	s := policy.Default()
+	s := policy.DefaultSettings()
 	faults := len(r.Faults)
 	r.Fields(node, "settings", map[string]func(ast.Node){
 		"packet_life_time":            field(r, "packet_life_time", &s.LifeTimeValue, 0, 31),
@@ -165,9 +165,9 @@ func (r *reader) drained(node ast.Node) {
 	}
 }
 
-// writeSettings writes what differs from policy.Default.
+// writeSettings writes what differs from policy.DefaultSettings.
 func writeSettings(w *bytes.Buffer, p *policy.Policy) {
-	s, usual := p.Asked(), policy.Default()
+	s, usual := p.Asked(), policy.DefaultSettings()
 	var lines []string
 	line := func(name string, differs bool, value any) {
 		if differs {

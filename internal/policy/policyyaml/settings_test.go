@@ -74,7 +74,7 @@ func TestSettings(t *testing.T) {
 		t.Errorf("written (-read +written)\n%s", cmp.Diff(everySetting, got))
 	}
 	usual := mustRead(t, "version: 1\nsettings: {packet_life_time: 18, part_enforce: both}\n")
-	if asked, want := usual.Asked(), policy.Default(); !asked.Equal(&want) || strings.Contains(string(Write(usual)), "settings") {
+	if asked, want := usual.Asked(), policy.DefaultSettings(); !asked.Equal(&want) || strings.Contains(string(Write(usual)), "settings") {
 		t.Errorf("%+v\n%s", asked, Write(usual))
 	}
 	if one := mustRead(t, "version: 1\nsettings: {sm_sl: 2}\n").Asked(); one.LifeTimeValue != 18 || one.MasterSMSL != 2 || !one.UsesLanes() {

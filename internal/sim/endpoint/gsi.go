@@ -34,8 +34,8 @@ type GSIPair struct {
 	done    [32]Completion
 }
 
-// Open takes the queue pair of a port. It fails if the queue pair is in use.
-func Open(d *Device, num ib.PortNum) (*GSIPair, error) {
+// OpenGSI takes the queue pair of a port. It fails if the queue pair is in use.
+func OpenGSI(d *Device, num ib.PortNum) (*GSIPair, error) {
 	p := &GSIPair{}
 	var err error
 	p.qp, err = d.CreateQP(Kernel, QPConfig{Service: GSI, Port: num, SendDepth: GSIDepth, ReceiveDepth: GSIDepth})

@@ -37,7 +37,7 @@ func two(t *testing.T) (s *testbed.Testbed, a, b *endpoint.GSIPair, to ib.LID, f
 		if err != nil {
 			t.Fatal(err)
 		}
-		pair, err := endpoint.Open(d, p.Port)
+		pair, err := endpoint.OpenGSI(d, p.Port)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,16 +130,16 @@ func TestDepth(t *testing.T) {
 // TestOpen: a port has one QP1, and gives it back.
 func TestOpen(t *testing.T) {
 	_, a, _, _, device := two(t)
-	if _, err := endpoint.Open(device, 1); err == nil {
+	if _, err := endpoint.OpenGSI(device, 1); err == nil {
 		t.Error("QP1 was opened twice")
 	}
 	a.Close()
-	again, err := endpoint.Open(device, 1)
+	again, err := endpoint.OpenGSI(device, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	again.Close()
-	if _, err := endpoint.Open(device, 9); err == nil {
+	if _, err := endpoint.OpenGSI(device, 9); err == nil {
 		t.Error("QP1 of a port that does not exist was opened")
 	}
 }

@@ -205,7 +205,7 @@ func (s *Server) enter(at end) (*place, error) {
 	p := &place{node: s.counters.Node(at.node), port: at.port, attachment: a, came: make(map[origin]uint16)}
 	device, err := s.fabric.Device(at.node)
 	if err == nil {
-		p.gsi, err = endpoint.Open(device, at.port)
+		p.gsi, err = endpoint.OpenGSI(device, at.port)
 	}
 	if err != nil {
 		a.Detach()

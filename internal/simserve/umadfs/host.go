@@ -75,7 +75,7 @@ func newPort(h *host, device *endpoint.Device, agent *sma.Agent, num ib.PortNum)
 	if p.smi, err = h.fabric.Attach(h.guid, num); err != nil {
 		return nil, err
 	}
-	p.gsi, err = endpoint.Open(device, num)
+	p.gsi, err = endpoint.OpenGSI(device, num)
 	if err != nil {
 		p.leave()
 		return nil, fmt.Errorf("node %v: %w", h.guid, err)

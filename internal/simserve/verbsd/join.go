@@ -46,7 +46,7 @@ func (h *host) general(port ib.PortNum) (*general, error) {
 	if g := h.joining[port]; g != nil {
 		return g, nil
 	}
-	pair, err := endpoint.Open(h.device, port)
+	pair, err := endpoint.OpenGSI(h.device, port)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", verbs.ErrBusy, err) // not of the kind that err is: no room
 	}

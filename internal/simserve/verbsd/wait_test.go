@@ -99,7 +99,7 @@ func TestNobodyAnswers(t *testing.T) {
 	var pair *endpoint.GSIPair
 	_ = b.Do(func(*fabric.Fabric) {
 		var err error
-		if pair, err = endpoint.Open(b.server.hosts[0].device, 1); err != nil {
+		if pair, err = endpoint.OpenGSI(b.server.hosts[0].device, 1); err != nil {
 			t.Fatal(err) // the programs that are gone have it
 		}
 	})

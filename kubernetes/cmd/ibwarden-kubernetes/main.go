@@ -67,7 +67,7 @@ func main() {
 
 // check says what is wrong with the settings, and makes of them where the service is.
 func check(s settings) (*controller.Service, error) {
-	where, err := listen.Parse(s.server)
+	where, err := listen.ParseServer(s.server)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("--server: %w", err)

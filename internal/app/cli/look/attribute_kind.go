@@ -42,9 +42,9 @@ func Kinds() (out []AttributeKind) {
 	return append(out, AttributeKind{ID: mad.AttrClassPortInfo, Name: "ClassPortInfo", Performance: true, Known: true})
 }
 
-// Find finds an attribute by its name, in letters of either case and with or without
+// FindAttribute finds an attribute by its name, in letters of either case and with or without
 // underscores, or an attribute of subnet management by its number.
-func Find(text string) (AttributeKind, error) {
+func FindAttribute(text string) (AttributeKind, error) {
 	want := plain(text)
 	if other, has := aliases[want]; has {
 		want = plain(other)

@@ -39,8 +39,8 @@ type AttributeResult struct {
 // vendorDiagMax bounds a chain of VendorDiag blocks that is followed.
 const vendorDiagMax = 64
 
-// Read asks a device of a fabric that was read, with the key that its port is known by there.
-func Read(ctx context.Context, l link.Link, f *observed.Fabric, t AttributeTarget, k AttributeKind, part AttributePart) (r AttributeResult, err error) {
+// ReadAttribute asks a device of a fabric that was read, with the key that its port is known by there.
+func ReadAttribute(ctx context.Context, l link.Link, f *observed.Fabric, t AttributeTarget, k AttributeKind, part AttributePart) (r AttributeResult, err error) {
 	r.Kind = k
 	if r.Port, err = t.port(k); err != nil {
 		return r, err
@@ -180,8 +180,8 @@ func hint(p, agent *observed.Port, k AttributeKind, err error) string {
 	return ""
 }
 
-// Held finds an attribute in a snapshot.
-func Held(f *observed.Fabric, t AttributeTarget, k AttributeKind, part AttributePart) (r AttributeResult, err error) {
+// HeldAttribute finds an attribute in a snapshot.
+func HeldAttribute(f *observed.Fabric, t AttributeTarget, k AttributeKind, part AttributePart) (r AttributeResult, err error) {
 	r.Kind = k
 	if r.Port, err = t.port(k); err != nil {
 		return r, err

@@ -66,11 +66,11 @@ func (k AttributeKind) Counters(args []string) (out []string, err error) {
 	return out, nil
 }
 
-// Reset sets counters back to zero, by one Set that leaves everything else as it is, and returns the
+// ResetAttribute sets counters back to zero, by one Set that leaves everything else as it is, and returns the
 // attribute as it was read before and as it was answered then. It refuses to write PortInfo of a
 // port that another manager has (Foreign).
-func Reset(ctx context.Context, l link.Link, f *observed.Fabric, t AttributeTarget, k AttributeKind, counters []string) (before, after AttributeResult, err error) {
-	if before, err = Read(ctx, l, f, t, k, AttributePart{}); err != nil {
+func ResetAttribute(ctx context.Context, l link.Link, f *observed.Fabric, t AttributeTarget, k AttributeKind, counters []string) (before, after AttributeResult, err error) {
+	if before, err = ReadAttribute(ctx, l, f, t, k, AttributePart{}); err != nil {
 		return before, after, err
 	}
 	p := before.Port

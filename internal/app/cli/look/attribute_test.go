@@ -95,12 +95,12 @@ func TestFindAndCounters(t *testing.T) {
 		"PortInfo": "PortInfo", "p_keytable": "PKeyTable", "SLtoVLMappingTable": "SLToVLMappingTable", "VLArbitration": "VLArbitrationTable",
 		"LedInfo": "LEDInfo", "portcounters": "PortCounters", "0x0015": "PortInfo", "0xFF03": "0xFF03",
 	} {
-		if k, err := Find(text); err != nil || k.Name != want {
+		if k, err := FindAttribute(text); err != nil || k.Name != want {
 			t.Errorf("%q: %q, %v", text, k.Name, err)
 		}
 	}
 	for _, text := range []string{"", "PortInf", "0x10000", "Port Info"} {
-		if k, err := Find(text); err == nil {
+		if k, err := FindAttribute(text); err == nil {
 			t.Errorf("%q is %s", text, k.Name)
 		}
 	}

@@ -147,13 +147,13 @@ func (f *auditFlags) run(c *cobra.Command) error {
 	}
 	var report *audit.Report
 	_ = terminal.During(c.ErrOrStderr(), "auditing", func() error { // an audit always ends by itself
-		report = Judge(r, f.intent, f.options)
+		report = JudgeAudit(r, f.intent, f.options)
 		return nil
 	})
 	if f.json {
 		err = terminal.JSON(c.OutOrStdout(), report)
 	} else {
-		err = Print(c.OutOrStdout(), report)
+		err = PrintAudit(c.OutOrStdout(), report)
 	}
 	if err != nil {
 		return terminal.WithBad(err)
@@ -169,9 +169,9 @@ func Reads(p audit.Profile) sweep.Options {
 	return sweep.Options{Forwarding: true, QoS: true, Audit: true, Multicast: p >= audit.Tenant}
 }
 
-// Judge audits what was read now or some time ago; what the reading itself says of its age,
+// JudgeAudit audits what was read now or some time ago; what the reading itself says of its age,
 // of keys and of what it could not read goes into the options.
-func Judge(r *snapshot.Snapshot, intent audit.Intent, o audit.Options) *audit.Report {
+func JudgeAudit(r *snapshot.Snapshot, intent audit.Intent, o audit.Options) *audit.Report {
 	o.KeysConcealed = o.KeysConcealed || r.Concealed
 	o.Age = time.Since(r.ReadAt)
 	for _, x := range r.Faults {
@@ -183,8 +183,8 @@ func Judge(r *snapshot.Snapshot, intent audit.Intent, o audit.Options) *audit.Re
 // placesMax bounds the places that are printed for one check; --json has more.
 const placesMax = 5
 
-// Print prints a report for people: the findings of each check together.
-func Print(w io.Writer, r *audit.Report) error {
+// PrintAudit prints a report for people: the findings of each check together.
+func PrintAudit(w io.Writer, r *audit.Report) error {
 	titles := map[string]string{}
 	for _, e := range audit.Catalogue() {
 		titles[e.Check] = e.Title

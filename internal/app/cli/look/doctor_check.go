@@ -111,8 +111,8 @@ func doctorCommand(format string, with ...string) string {
 	return fmt.Sprintf(format, words...)
 }
 
-// Host examines what was found of a host.
-func Host(f *Facts, want Choice) *DoctorReport {
+// CheckHost examines what was found of a host.
+func CheckHost(f *Facts, want Choice) *DoctorReport {
 	r := &DoctorReport{Fabric: want.Fabric, Checks: []Check{}, Next: []string{}, worst: Warning}
 	if place, is := want.adapter(); !is {
 		r.add(Skipped, "adapters", "--fabric "+want.Fabric+" needs no adapter of this host", "ibwarden doctor --fabric umad")

@@ -73,9 +73,9 @@ var modules = []string{"mlx5_ib", "mlx4_ib", "ib_mthca"}
 // containerMarks are files that container engines make.
 var containerMarks = []string{".dockerenv", "run/.containerenv", "var/run/secrets/kubernetes.io"}
 
-// Look finds the facts of the machine whose file tree is at root, "/" for this one.
+// LookAtHost finds the facts of the machine whose file tree is at root, "/" for this one.
 // data is ibwarden's data directory, empty for none.
-func Look(root, data string) *Facts {
+func LookAtHost(root, data string) *Facts {
 	at := func(name string) string { return filepath.Join(root, name) }
 	f := &Facts{
 		Root: os.Geteuid() == 0, Loaded: map[string]bool{}, Disabled: map[DoctorPlace]bool{},

@@ -15,7 +15,7 @@ import (
 // TestLook: each fact is read where it stands, and only there; what a host does not have is no
 // fact.
 func TestLook(t *testing.T) {
-	empty := look.Look(tree(t), "")
+	empty := look.LookAtHost(tree(t), "")
 	if empty.HasRDMA || empty.HasMAD || empty.Container || len(empty.Devices)+len(empty.Access)+len(empty.Held)+len(empty.Disabled) != 0 || empty.Service != (look.Service{}) ||
 		slices.Contains(slices.Collect(maps.Values(empty.Loaded)), true) {
 		t.Errorf("an empty machine: %+v", empty)
@@ -38,7 +38,7 @@ func TestLook(t *testing.T) {
 		"cgroup v1":    {map[string]string{"sys/fs/cgroup/systemd/system.slice/ibwarden.service/cgroup.procs": "7"}, func(f *look.Facts) bool { return f.Service.Active && !f.Service.Unit }},
 		"other cgroup": {map[string]string{"sys/fs/cgroup/system.slice/opensm.service/cgroup.procs": "7"}, func(f *look.Facts) bool { return !f.Service.Active }},
 	} {
-		if f := look.Look(tree(t, x.files), ""); !x.has(f) {
+		if f := look.LookAtHost(tree(t, x.files), ""); !x.has(f) {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
@@ -47,12 +47,12 @@ func TestLook(t *testing.T) {
 	if err := os.Truncate(filepath.Join(root, "sys/fs/cgroup/system.slice/ibwarden.service/cgroup.procs"), 0); err != nil {
 		t.Fatal(err)
 	}
-	if look.Look(root, "").Service.Active {
+	if look.LookAtHost(root, "").Service.Active {
 		t.Error("a service of no process is active")
 	}
 	// Of a port that has no device file there is no fact about one.
 	for _, lacks := range [][]string{nil, {"issm0"}, {"umad0", "issm0"}} {
-		f := look.Look(tree(t, connectX("mlx5_core", "mlx5_0"), without(device("mlx5_0", 0, active), lacks...)), "")
+		f := look.LookAtHost(tree(t, connectX("mlx5_core", "mlx5_0"), without(device("mlx5_0", 0, active), lacks...)), "")
 		want := []string{"issm0", "umad0"}
 		want = slices.DeleteFunc(want, func(name string) bool { return slices.Contains(lacks, name) })
 		if got := slices.Sorted(maps.Keys(f.Access)); !slices.Equal(got, want) || len(f.Held) != 0 {
@@ -61,7 +61,7 @@ func TestLook(t *testing.T) {
 	}
 	// IsSMDisabled is bit 10 of the capability mask.
 	for mask, want := range map[string]bool{"0x00000400": true, "0x2651e84a": false, "0x2651ec4a": true, "0xfffffbff": false, "x": false, "0x100000400": false} {
-		f := look.Look(tree(t, connectX("mlx5_core", "mlx5_0"), device("mlx5_0", 0, active), map[string]string{"sys/class/infiniband/mlx5_0/ports/1/cap_mask": mask}), "")
+		f := look.LookAtHost(tree(t, connectX("mlx5_core", "mlx5_0"), device("mlx5_0", 0, active), map[string]string{"sys/class/infiniband/mlx5_0/ports/1/cap_mask": mask}), "")
 		if got := f.Disabled[look.DoctorPlace{Device: "mlx5_0", Num: 1}]; got != want {
 			t.Errorf("mask %s: disabled %v", mask, got)
 		}
@@ -114,8 +114,8 @@ func TestDataDirectory(t *testing.T) {
 		{shown, []wanted{{secret, look.Warning, "others can use it (mode 0604): all keys are made of it", "chmod 0600 " + shown + "/secret"}}},
 		{whole, []wanted{{dir, look.OK, "which only its owner can use", ""}, {secret, look.OK, "only its owner can read it", ""}, {list, look.OK, "there is one", ""}}},
 	} {
-		f := look.Look(tree(t), x.data)
-		r := look.Host(f, look.Choice{Fabric: "umad"})
+		f := look.LookAtHost(tree(t), x.data)
+		r := look.CheckHost(f, look.Choice{Fabric: "umad"})
 		r.Finish(nil, nil, false)
 		for _, w := range x.want {
 			find(t, r, w)
@@ -133,8 +133,8 @@ func TestLinkTypeOfAFunction(t *testing.T) {
 		{"0000:3b:00.0", "0x15b3", "mlx5_core", "P1"}, {"0000:3b:00.1", "0x15b3", "mlx5_core", "P2"}, {"0000:3b:00.2", "0x15b3", "mlx5_core", ""},
 		{"0000:3b:00.7", "0x15b3", "mlx5_core", ""}, {"0000:3b:00.0", "0x8086", "mlx5_core", ""},
 	} {
-		f := look.Look(tree(t, function(x.slot, x.vendor, "0x101b", "0x020700", x.driver, "mlx5_0"), device("mlx5_0", 0, ethernet)), "")
-		r := look.Host(f, look.Choice{Fabric: "umad"})
+		f := look.LookAtHost(tree(t, function(x.slot, x.vendor, "0x101b", "0x020700", x.driver, "mlx5_0"), device("mlx5_0", 0, ethernet)), "")
+		r := look.CheckHost(f, look.Choice{Fabric: "umad"})
 		r.Finish(nil, nil, false)
 		got := ""
 		for _, c := range r.Checks {

@@ -230,9 +230,9 @@ func TestHosts(t *testing.T) {
 		}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			f := look.Look(tree(t, x.root...), "")
+			f := look.LookAtHost(tree(t, x.root...), "")
 			f.Root = true
-			r := look.Host(f, look.Choice{Fabric: x.fabric})
+			r := look.CheckHost(f, look.Choice{Fabric: x.fabric})
 			for _, w := range x.want {
 				find(t, r, w)
 			}
@@ -255,26 +255,26 @@ func TestHosts(t *testing.T) {
 func TestSeparateManagement(t *testing.T) {
 	plain := without(device("mlx5_0", 0, active), "issm0")
 	smi := device("smi1", 1, active, active)
-	same := look.Look(tree(t, connectX("mlx5_core", "mlx5_0", "smi1"), plain, smi), "")
-	find(t, look.Host(same, look.Choice{Fabric: "umad"}), wanted{"port mlx5_0/1", look.Warning, "a device of its own for it, smi1", "ibwarden audit --fabric umad:smi1/1"})
-	r := look.Host(same, look.Choice{Fabric: "umad:smi1/1"})
+	same := look.LookAtHost(tree(t, connectX("mlx5_core", "mlx5_0", "smi1"), plain, smi), "")
+	find(t, look.CheckHost(same, look.Choice{Fabric: "umad"}), wanted{"port mlx5_0/1", look.Warning, "a device of its own for it, smi1", "ibwarden audit --fabric umad:smi1/1"})
+	r := look.CheckHost(same, look.Choice{Fabric: "umad:smi1/1"})
 	if !r.Ready || r.Port != "smi1/1" {
 		t.Errorf("%q is ready: %v\n%s", r.Port, r.Ready, text(r))
 	}
-	other := look.Look(tree(t, connectX("mlx5_core", "mlx5_0"), plain, smi), "")
-	find(t, look.Host(other, look.Choice{Fabric: "umad"}), wanted{"port mlx5_0/1", look.Warning, "which is not there or not up", "rdma dev add smi0 type SMI parent mlx5_0"})
+	other := look.LookAtHost(tree(t, connectX("mlx5_core", "mlx5_0"), plain, smi), "")
+	find(t, look.CheckHost(other, look.Choice{Fabric: "umad"}), wanted{"port mlx5_0/1", look.Warning, "which is not there or not up", "rdma dev add smi0 type SMI parent mlx5_0"})
 	// Firmware that says IsSMDisabled counts as well as a kernel that makes no file.
-	said := look.Look(tree(t, connectX("mlx5_core", "mlx5_0"), device("mlx5_0", 0, active), map[string]string{"sys/class/infiniband/mlx5_0/ports/1/cap_mask": "0x00000400"}), "")
-	find(t, look.Host(said, look.Choice{Fabric: "umad"}), wanted{"port mlx5_0/1", look.Warning, "no subnet management here", "rdma dev show"})
+	said := look.LookAtHost(tree(t, connectX("mlx5_core", "mlx5_0"), device("mlx5_0", 0, active), map[string]string{"sys/class/infiniband/mlx5_0/ports/1/cap_mask": "0x00000400"}), "")
+	find(t, look.CheckHost(said, look.Choice{Fabric: "umad"}), wanted{"port mlx5_0/1", look.Warning, "no subnet management here", "rdma dev show"})
 }
 
 // TestPermission: a port that this user may not use is missing, and not one that
 // only a manager needs.
 func TestPermission(t *testing.T) {
-	f := look.Look(tree(t, connectX("mlx5_core", "mlx5_0"), device("mlx5_0", 0, active)), "")
+	f := look.LookAtHost(tree(t, connectX("mlx5_core", "mlx5_0"), device("mlx5_0", 0, active)), "")
 	f.Root = false
 	f.Access["umad0"], f.Access["issm0"] = fs.ErrPermission, fs.ErrPermission
-	r := look.Host(f, look.Choice{Fabric: "umad"})
+	r := look.CheckHost(f, look.Choice{Fabric: "umad"})
 	find(t, r, wanted{"--fabric umad", look.Missing, "no permission", ""})
 	find(t, r, wanted{"/dev/infiniband/umad0", look.Missing, "no permission", "setfacl -m u:$(id -un):rw /dev/infiniband/umad0"})
 	find(t, r, wanted{"manager at mlx5_0/1", look.Skipped, "only root sees", "sudo ibwarden doctor --fabric umad"})
@@ -282,11 +282,11 @@ func TestPermission(t *testing.T) {
 		t.Error("ready without permission")
 	}
 	f.Access["umad0"] = nil
-	if r := look.Host(f, look.Choice{Fabric: "umad"}); !r.Ready {
+	if r := look.CheckHost(f, look.Choice{Fabric: "umad"}); !r.Ready {
 		t.Errorf("who only reads needs no issm file:\n%s", text(r))
 	}
 	f.Access["umad0"] = errors.New("input/output error")
-	find(t, look.Host(f, look.Choice{Fabric: "umad"}), wanted{"/dev/infiniband/umad0", look.Missing, "input/output error", ""})
+	find(t, look.CheckHost(f, look.Choice{Fabric: "umad"}), wanted{"/dev/infiniband/umad0", look.Missing, "input/output error", ""})
 }
 
 // TestOtherManagers: who has the files of a port open is seen, by process; that prevents no
@@ -303,7 +303,7 @@ func TestOtherManagers(t *testing.T) {
 		root := tree(t, connectX("mlx5_core", "mlx5_0"), device("mlx5_0", 0, active), map[string]string{
 			"proc/812/cmdline": x.cmdline, "proc/812/fd/5": links + "ROOT/dev/infiniband/" + x.file,
 		})
-		r := look.Host(look.Look(root, ""), look.Choice{Fabric: "umad"})
+		r := look.CheckHost(look.LookAtHost(root, ""), look.Choice{Fabric: "umad"})
 		find(t, r, x.want)
 		if !r.Ready {
 			t.Errorf("%s: not ready:\n%s", x.cmdline, text(r))
@@ -315,10 +315,10 @@ func TestOtherManagers(t *testing.T) {
 // nor gets into a command that somebody pastes into a shell.
 func TestHostileNames(t *testing.T) {
 	const name = "mlx5_0;reboot\x1b[2J"
-	f := look.Look(tree(t, connectX("mlx5_core", name), device(name, 0, polling), device("a$(reboot)", 1, disabled)), "")
+	f := look.LookAtHost(tree(t, connectX("mlx5_core", name), device(name, 0, polling), device("a$(reboot)", 1, disabled)), "")
 	f.Held["issm0"] = linkumad.Holder{PID: 5, Name: "x\x1b]0;y\a"}
 	f.Root = true
-	r := look.Host(f, look.Choice{Fabric: "umad:" + name})
+	r := look.CheckHost(f, look.Choice{Fabric: "umad:" + name})
 	r.Finish(&look.Survey{Nodes: 1, Faults: 1, Unread: []look.Unread{{Where: "x\x1b[1m", Why: "\a"}}, Managers: []look.SubnetManager{{Name: "\x1b[31mred", State: "master"}}}, nil, false)
 	find(t, r, wanted{"subnet manager", look.OK, "?[31mred", ""})
 	for _, c := range r.Checks {
@@ -343,7 +343,7 @@ func TestHostileNames(t *testing.T) {
 func TestOwn(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	own := func(root ...map[string]string) *look.DoctorReport {
-		r := look.Host(look.Look(tree(t, root...), data), look.Choice{Fabric: "sim"})
+		r := look.CheckHost(look.LookAtHost(tree(t, root...), data), look.Choice{Fabric: "sim"})
 		if !r.Ready {
 			t.Errorf("not ready:\n%s", text(r))
 		}
@@ -377,7 +377,7 @@ func TestOwn(t *testing.T) {
 // TestSurvey: what was read of the fabric is judged; a fabric of which nothing answers is
 // missing, whatever the host says.
 func TestSurvey(t *testing.T) {
-	facts := look.Look(tree(t, connectX("mlx5_core", "mlx5_0"), device("mlx5_0", 0, active)), "")
+	facts := look.LookAtHost(tree(t, connectX("mlx5_core", "mlx5_0"), device("mlx5_0", 0, active)), "")
 	master := look.SubnetManager{Name: "m1", State: "master", LID: 3, Priority: 14}
 	for _, x := range []struct {
 		survey *look.Survey
@@ -393,7 +393,7 @@ func TestSurvey(t *testing.T) {
 		{&look.Survey{Nodes: 2, Locked: 2}, nil, true, wanted{"M_Keys", look.Warning, "2 end ports conceal", "ibwarden keys import /var/cache/opensm/guid2mkey --data DIR"}},
 		{&look.Survey{Nodes: 2, Faults: 9, Silent: 7}, nil, true, wanted{"fabric umad", look.Warning, "could not be read: 9, of which 7", ""}},
 	} {
-		r := look.Host(facts, look.Choice{Fabric: "umad"})
+		r := look.CheckHost(facts, look.Choice{Fabric: "umad"})
 		r.Finish(x.survey, x.err, false)
 		find(t, r, x.want)
 		if r.Ready != x.ready {

@@ -113,7 +113,7 @@ func examine(c *cobra.Command, hostOnly bool, open func(*cobra.Command) (link.Li
 	if err != nil {
 		dir = "" // of who has no home: there is nothing to look at
 	}
-	report := Host(Look(daemon.Root(), string(dir)), want)
+	report := CheckHost(LookAtHost(daemon.Root(), string(dir)), want)
 	if !report.Ready || hostOnly {
 		report.Finish(nil, nil, hostOnly)
 		return report, nil

@@ -95,7 +95,7 @@ func attributeOf(args []string) (k AttributeKind, part AttributePart, err error)
 			args = append(args, m[3])
 		}
 	}
-	if k, err = Find(args[0]); err != nil || len(args) == 1 {
+	if k, err = FindAttribute(args[0]); err != nil || len(args) == 1 {
 		return k, part, err
 	}
 	n, err := strconv.ParseUint(args[1], 0, 16)
@@ -127,7 +127,7 @@ func read(c *cobra.Command, source GetSource, device string, k AttributeKind, pa
 		if err != nil {
 			return r, err
 		}
-		r, err := Held(snap.Fabric, t, k, part)
+		r, err := HeldAttribute(snap.Fabric, t, k, part)
 		return r, terminal.OrBad(err)
 	}
 	defer to.Close()
@@ -139,7 +139,7 @@ func read(c *cobra.Command, source GetSource, device string, k AttributeKind, pa
 	if err != nil {
 		return r, err
 	}
-	r, err = Read(c.Context(), to, found.Fabric, t, k, part)
+	r, err = ReadAttribute(c.Context(), to, found.Fabric, t, k, part)
 	return r, terminal.OrBad(err)
 }
 
@@ -171,7 +171,7 @@ func getShow(w io.Writer, r *AttributeResult, raw bool) error {
 	if _, err := fmt.Fprintf(w, "%s of %s (%s)\n", r.Kind.Name, terminal.Plain(r.Port), terminal.Plain(r.Port.Node.GUID())); err != nil {
 		return err
 	}
-	t := terminal.New("field", "value", "meaning")
+	t := terminal.NewTable("field", "value", "meaning")
 	for i, a := range r.Answers {
 		where := r.Kind.Where(r.Port, a.Modifier)
 		if where != "" {
@@ -195,7 +195,7 @@ func getShow(w io.Writer, r *AttributeResult, raw bool) error {
 			if err := t.Print(w, "fields", false); err != nil {
 				return err
 			}
-			t = terminal.New("field", "value", "meaning")
+			t = terminal.NewTable("field", "value", "meaning")
 		}
 	}
 	return nil

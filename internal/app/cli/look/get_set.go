@@ -36,7 +36,7 @@ A running manager resets by itself those violation counters that have stopped.
 	}
 	open := add(c.Flags())
 	c.RunE = func(c *cobra.Command, args []string) error {
-		k, err := Find(args[1])
+		k, err := FindAttribute(args[1])
 		if err != nil {
 			return terminal.WithMisuse(err)
 		}
@@ -57,11 +57,11 @@ A running manager resets by itself those violation counters that have stopped.
 		if err != nil {
 			return err
 		}
-		before, after, err := Reset(c.Context(), to, found.Fabric, t, k, counters)
+		before, after, err := ResetAttribute(c.Context(), to, found.Fabric, t, k, counters)
 		if err != nil {
 			return terminal.WithBad(err)
 		}
-		out := terminal.New("field", "before", "after")
+		out := terminal.NewTable("field", "before", "after")
 		for _, name := range counters {
 			out.Add(name, valueOf(before, name), valueOf(after, name))
 		}

@@ -85,11 +85,11 @@ func does(c *cobra.Command, to link.Link, f *observed.Fabric, t AttributeTarget)
 	if a := t.Port.Agent(); a.InfoRead && !a.Info.CapabilityMask.Has(smp.CapLEDInfo) {
 		return false, fmt.Errorf("%s: %w", t.Port, daemon.ErrNoLight)
 	}
-	k, err := Find("LEDInfo")
+	k, err := FindAttribute("LEDInfo")
 	if err != nil {
 		return false, err
 	}
-	r, err := Read(c.Context(), to, f, t, k, AttributePart{})
+	r, err := ReadAttribute(c.Context(), to, f, t, k, AttributePart{})
 	if err != nil {
 		return false, err
 	}

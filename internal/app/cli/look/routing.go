@@ -334,7 +334,7 @@ func (r *RoutingReport) print(w io.Writer) error {
 		return nil
 	}
 	fmt.Fprintln(w)
-	t := terminal.New("pattern", "rounds", "flows", "lost", "worst", "worst_at", "mean_worst", "mean", "used", "links", "mean_path", "most_path")
+	t := terminal.NewTable("pattern", "rounds", "flows", "lost", "worst", "worst_at", "mean_worst", "mean", "used", "links", "mean_path", "most_path")
 	for _, l := range r.Loads {
 		t.Add(l.Pattern, l.Rounds, l.Flows, l.Lost, l.Worst, l.WorstAt, fmt.Sprintf("%.2f", l.MeanWorst), fmt.Sprintf("%.2f", l.Mean), l.Used, l.Links,
 			fmt.Sprintf("%.2f", l.MeanPath), l.MostPath)

@@ -31,8 +31,8 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.file, "lfts-file", "", "forwarding tables for --routing file, as OpenSM dumps them (opensm-lfts.dump) and as ibwarden show routing --lfts prints them")
 }
 
-// Named are the flags of a configuration, for Load.
-func Named(engines, file string) *Flags { return &Flags{name: engines, file: file} }
+// RoutingFlags are the flags of a configuration, for Load.
+func RoutingFlags(engines, file string) *Flags { return &Flags{name: engines, file: file} }
 
 // Load checks what was given, and reads the file.
 func (f *Flags) Load() (err error) {

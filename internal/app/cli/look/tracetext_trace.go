@@ -38,7 +38,7 @@ func PrintTrace(out io.Writer, t reach.Trace, from, to *observed.Port, sent *com
 		key = "P_Key " + t.PKey.String()
 	}
 	fmt.Fprintf(out, "%s to %s (LID %s), %s, SL %d, %s\n\n", terminal.Plain(from), terminal.Plain(to), t.DLID, t.Service, t.SL, key)
-	rows := terminal.New("node", "in", "out", "vl", "port", "check", "result", "entry")
+	rows := terminal.NewTable("node", "in", "out", "vl", "port", "check", "result", "entry")
 	for _, h := range t.Hops {
 		var vl any
 		if h.VL != nil {

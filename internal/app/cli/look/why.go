@@ -144,7 +144,7 @@ func printAnswer(out io.Writer, a *views.Answer) error {
 	}
 	fmt.Fprintf(out, "%s: %s\n", verdict, terminal.Plain(a.Sentence))
 	if len(a.Shared) > 0 {
-		rows := terminal.New("partition", "name", a.From.Name, a.To.Name, "there", "back")
+		rows := terminal.NewTable("partition", "name", a.From.Name, a.To.Name, "there", "back")
 		for _, s := range a.Shared {
 			rows.Add(s.PKey, s.Name, membership(s.FromFull), membership(s.ToFull), disposition(s.There), disposition(s.Back))
 		}
@@ -252,7 +252,7 @@ func (f *whyFlags) peers(c *cobra.Command, name string) ([]views.Peer, error) {
 }
 
 func printPeers(out io.Writer, peers []views.Peer) error {
-	rows := terminal.New("port", "guid", "lid", "over", "packets")
+	rows := terminal.NewTable("port", "guid", "lid", "over", "packets")
 	talks := 0
 	for _, p := range peers {
 		var over, stopped []string

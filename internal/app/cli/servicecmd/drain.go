@@ -58,7 +58,7 @@ func Drained() *cobra.Command {
 		if f.json {
 			return terminal.JSON(c.OutOrStdout(), map[string]any{"drains": list})
 		}
-		t := terminal.New("switch", "name", "routes")
+		t := terminal.NewTable("switch", "name", "routes")
 		for _, x := range list {
 			t.Add(x.Switch, x.Name, x.Routes)
 		}

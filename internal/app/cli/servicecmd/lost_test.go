@@ -113,10 +113,10 @@ func TestServerFound(t *testing.T) {
 	c.SetErr(&bytes.Buffer{})
 	var s Server
 	s.Add(c.Flags())
-	if named, runs := s.Find(c); named || !runs || s.flags.found == nil || s.flags.found.Socket != listen.Socket(dir) {
+	if named, runs := s.Find(c); named || !runs || s.flags.found == nil || s.flags.found.Socket != listen.SocketIn(dir) {
 		t.Errorf("named %v, runs %v, found %v", named, runs, s.flags.found)
 	}
-	if err := os.Remove(listen.Socket(dir)); err != nil {
+	if err := os.Remove(listen.SocketIn(dir)); err != nil {
 		t.Fatal(err)
 	}
 	if named, runs := s.Find(c); named || !runs {
@@ -137,7 +137,7 @@ func TestServerFound(t *testing.T) {
 // else, or in that of a user and of the system.
 func TestPlaces(t *testing.T) {
 	t.Setenv(daemon.DataVariable, "/of/the/environment")
-	for _, x := range []struct{ data, want string }{{"/named", listen.Socket("/named")}, {"", listen.Socket("/of/the/environment")}} {
+	for _, x := range []struct{ data, want string }{{"/named", listen.SocketIn("/named")}, {"", listen.SocketIn("/of/the/environment")}} {
 		if got := Places(x.data); len(got) != 1 || got[0] != x.want {
 			t.Errorf("%q: %v, want %s", x.data, got, x.want)
 		}
@@ -155,7 +155,7 @@ func TestPlaces(t *testing.T) {
 			}
 		}
 	}
-	if dir, err := daemon.DefaultDataDir("umad"); err == nil && got[0] != listen.Socket(string(dir)) {
-		t.Errorf("%v, want %s first", got, listen.Socket(string(dir)))
+	if dir, err := daemon.DefaultDataDir("umad"); err == nil && got[0] != listen.SocketIn(string(dir)) {
+		t.Errorf("%v, want %s first", got, listen.SocketIn(string(dir)))
 	}
 }

@@ -41,7 +41,7 @@ func memberList() *cobra.Command {
 }
 
 func printMembers(c *cobra.Command, list []api.Member) error {
-	t := terminal.New("port", "membership", "owner", "state", "waits_for")
+	t := terminal.NewTable("port", "membership", "owner", "state", "waits_for")
 	for _, m := range list {
 		t.Add(m.Port, m.Membership, m.Owner, m.State, m.Waits)
 	}

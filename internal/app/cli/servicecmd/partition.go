@@ -58,7 +58,7 @@ func partitionList() *cobra.Command {
 		if declared {
 			columns = append(columns, "file")
 		}
-		t := terminal.New(columns...)
+		t := terminal.NewTable(columns...)
 		for _, p := range list {
 			row := []any{p.PKey, p.Name, p.Owner, p.Members, p.Waiting, p.SL, p.IPoverIB, p.Changed}
 			if declared {

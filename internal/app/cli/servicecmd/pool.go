@@ -26,7 +26,7 @@ func poolList() *cobra.Command {
 		if f.json {
 			return terminal.JSON(c.OutOrStdout(), map[string]any{"pools": list})
 		}
-		t := terminal.New("first", "last", "owner", "released")
+		t := terminal.NewTable("first", "last", "owner", "released")
 		for _, p := range list {
 			var released any
 			if p.Released != 0 {

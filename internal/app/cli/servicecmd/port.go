@@ -36,7 +36,7 @@ func portList() *cobra.Command {
 		if f.json {
 			return terminal.JSON(c.OutOrStdout(), map[string]any{"ports": list})
 		}
-		t := terminal.New("guid", "owner", "node", "port", "lid", "state", "partitions")
+		t := terminal.NewTable("guid", "owner", "node", "port", "lid", "state", "partitions")
 		for _, p := range list {
 			var number, lid any
 			if p.Found {

@@ -29,13 +29,13 @@ func Places(data string) []string {
 		}
 	}
 	if data != "" {
-		return []string{listen.Socket(data)} // the service is there or nowhere
+		return []string{listen.SocketIn(data)} // the service is there or nowhere
 	}
 	var list []string
 	if dir, err := daemon.DefaultDataDir("umad"); err == nil {
-		list = append(list, listen.Socket(string(dir)))
+		list = append(list, listen.SocketIn(string(dir)))
 	}
-	list = append(list, listen.Socket(""))
+	list = append(list, listen.SocketIn(""))
 	if list[len(list)-1] != listen.SystemSocket {
 		list = append(list, listen.SystemSocket)
 	}
@@ -163,7 +163,7 @@ func (f *serverFlags) find(ctx context.Context, w io.Writer) (s listen.Server, n
 		return s, false, terminal.WithMisuse(fmt.Errorf("%s: this command has to ask a service", text))
 	}
 	if text != "" {
-		if s, err = listen.Parse(text); err != nil {
+		if s, err = listen.ParseServer(text); err != nil {
 			return s, true, terminal.WithMisuse(err)
 		}
 		return s, true, nil

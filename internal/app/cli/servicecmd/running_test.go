@@ -21,7 +21,7 @@ import (
 // serveAt serves answers at the socket of a data directory.
 func serveAt(t *testing.T, data string, answer http.HandlerFunc) {
 	t.Helper()
-	l, err := net.Listen("unix", listen.Socket(data))
+	l, err := net.Listen("unix", listen.SocketIn(data))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestChoose(t *testing.T) {
 		t.Fatal(err)
 	}
 	left := t.TempDir()
-	l, err := net.Listen("unix", listen.Socket(left))
+	l, err := net.Listen("unix", listen.SocketIn(left))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestFind(t *testing.T) {
 		{flag: "none", variable: "unix:/y", fails: "none: this command has to ask a service"},
 		{variable: "none", fails: "none: this command has to ask a service"},
 		{flag: "http://example.com:80", fails: "loopback", named: true},
-		{fails: "no service runs on this machine (none is asked at " + listen.Socket(nothing)},
+		{fails: "no service runs on this machine (none is asked at " + listen.SocketIn(nothing)},
 	} {
 		t.Setenv(listen.ServerVariable, x.variable)
 		t.Setenv(daemon.DataVariable, nothing)
@@ -162,7 +162,7 @@ func TestCables(t *testing.T) {
 	if list, err := n.Cables(); list != nil || err != nil {
 		t.Errorf("of no service: %v, %v", list, err)
 	}
-	n.flags.found = &listen.Server{Socket: listen.Socket(dir)}
+	n.flags.found = &listen.Server{Socket: listen.SocketIn(dir)}
 	if list, err := n.Cables(); list != nil || err != nil {
 		t.Errorf("of one without a list: %v, %v", list, err)
 	}

@@ -50,7 +50,7 @@ func printSweep(c *cobra.Command, s *views.Sweep) error {
 		open = ", under way"
 	}
 	fmt.Fprintf(c.OutOrStdout(), "sweep %d, %s%s%s\n", s.Number, s.Began.UTC().Format(time.RFC3339), open, reason)
-	t := terminal.New("phase", "seconds", "fabric", "sent", "answered", "repeated", "lost")
+	t := terminal.NewTable("phase", "seconds", "fabric", "sent", "answered", "repeated", "lost")
 	for _, p := range s.Phases {
 		addCost(&t, terminal.Plain(p.Name), p.Cost)
 	}

@@ -29,7 +29,7 @@ func tenantList() *cobra.Command {
 		if f.json {
 			return terminal.JSON(c.OutOrStdout(), map[string]any{"tenants": list})
 		}
-		t := terminal.New("name", "keys", "partitions", "ports", "changed")
+		t := terminal.NewTable("name", "keys", "partitions", "ports", "changed")
 		for _, x := range list {
 			var keys any
 			if x.Keys != nil {
@@ -158,7 +158,7 @@ func tenantShow() *cobra.Command {
 		if len(x.Labels) > 0 {
 			fmt.Fprintln(c.OutOrStdout(), "labels", labelsText(x.Labels))
 		}
-		t := terminal.New("setting", "limit", "used")
+		t := terminal.NewTable("setting", "limit", "used")
 		var keys any
 		if x.Keys != nil {
 			keys = string(x.Keys.First) + "-" + string(x.Keys.Last)

@@ -43,7 +43,7 @@ func tokenList() *cobra.Command {
 		if f.json {
 			return terminal.JSON(c.OutOrStdout(), map[string]any{"tokens": list})
 		}
-		t := terminal.New("id", "kind", "tenant", "read_only", "created", "expires", "made_by", "note")
+		t := terminal.NewTable("id", "kind", "tenant", "read_only", "created", "expires", "made_by", "note")
 		for _, x := range list {
 			var expires any
 			if x.Expires != nil {

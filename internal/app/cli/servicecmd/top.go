@@ -197,7 +197,7 @@ func (s *screen) print(out io.Writer) error {
 }
 
 func (s *screen) printTenants(out io.Writer) error {
-	t := terminal.New("tenant", "partitions", "ports")
+	t := terminal.NewTable("tenant", "partitions", "ports")
 	more := false
 	n := 0
 	for _, x := range s.tenants {
@@ -229,7 +229,7 @@ func (s *screen) printLoad(out io.Writer) error {
 		fmt.Fprintln(out, terminal.Plain(s.unread))
 		return nil
 	}
-	busy, faulty := terminal.New("port", "to", "sends", "receives"), terminal.New("port", "to", "errors")
+	busy, faulty := terminal.NewTable("port", "to", "sends", "receives"), terminal.NewTable("port", "to", "errors")
 	sending, erring := 0, 0
 	for _, p := range s.busy {
 		if p.Sends != nil && *p.Sends > 0 {

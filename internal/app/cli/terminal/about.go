@@ -35,8 +35,8 @@ const jsonVersion = 2
 // are not empty, and count instead of Go's own stamp. modified is true or false.
 var version, commit, buildTime, modified string
 
-// This is the running program.
-func This() ProgramVersion {
+// ThisProgram is the running program.
+func ThisProgram() ProgramVersion {
 	info, _ := debug.ReadBuildInfo() // nil without modules: then little is known
 	p := of(info)
 	if version != "" {

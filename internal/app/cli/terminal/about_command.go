@@ -11,9 +11,9 @@ func VersionCommand() *cobra.Command {
 		Use: "version", Short: "Print version and build", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if asJSON {
-				return JSON(c.OutOrStdout(), This())
+				return JSON(c.OutOrStdout(), ThisProgram())
 			}
-			return This().Print(c.OutOrStdout())
+			return ThisProgram().Print(c.OutOrStdout())
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")

@@ -1,4 +1,4 @@
-// This file defines the exit statuses of commands.
+// ThisProgram file defines the exit statuses of commands.
 
 package terminal
 
@@ -79,8 +79,8 @@ func Interruptible(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// By is the signal that ended a context, if one did.
-func By(ctx context.Context) (s Signal, was bool) {
+// EndedBy is the signal that ended a context, if one did.
+func EndedBy(ctx context.Context) (s Signal, was bool) {
 	was = errors.As(context.Cause(ctx), &s)
 	return s, was
 }

@@ -34,7 +34,7 @@ func TestStatusIsFoundInside(t *testing.T) {
 func TestInterruptible(t *testing.T) {
 	for s, status := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
 		ctx, stop := Interruptible(context.Background())
-		if _, was := By(ctx); was {
+		if _, was := EndedBy(ctx); was {
 			t.Fatal("nobody has interrupted it")
 		}
 		if err := syscall.Kill(os.Getpid(), s); err != nil {
@@ -45,7 +45,7 @@ func TestInterruptible(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Fatalf("%v does not end the context", s)
 		}
-		if by, was := By(ctx); !was || by.Signal != s || by.Status() != status {
+		if by, was := EndedBy(ctx); !was || by.Signal != s || by.Status() != status {
 			t.Errorf("%v: ended by %v, %v, status %d", s, by, was, by.Status())
 		}
 		stop()
@@ -53,7 +53,7 @@ func TestInterruptible(t *testing.T) {
 	ctx, stop := Interruptible(context.Background())
 	stop()
 	<-ctx.Done()
-	if by, was := By(ctx); was {
+	if by, was := EndedBy(ctx); was {
 		t.Errorf("stopped, and said to be ended by %v", by)
 	}
 	parent, cancel := context.WithCancel(context.Background())
@@ -61,7 +61,7 @@ func TestInterruptible(t *testing.T) {
 	defer stop()
 	cancel()
 	<-ctx.Done()
-	if _, was := By(ctx); was {
+	if _, was := EndedBy(ctx); was {
 		t.Error("the parent ended, and a signal is said to")
 	}
 }

@@ -21,9 +21,9 @@ type Table struct {
 	rows    [][]any
 }
 
-// New returns a table without rows. The names of its columns are those of
+// NewTable returns a table without rows. The names of its columns are those of
 // fields in JSON: lower case with underscores.
-func New(columns ...string) Table { return Table{columns: columns} }
+func NewTable(columns ...string) Table { return Table{columns: columns} }
 
 // Add appends a row, a cell for each column.
 func (t *Table) Add(cells ...any) { t.rows = append(t.rows, cells) }

@@ -11,7 +11,7 @@ import (
 
 // Diagnostics has a row for each end port that says it is not well.
 func Diagnostics(f *observed.Fabric) Table {
-	t := New("node", "port", "guid", "state", "diag_code", "meaning", "vendor_code", "vendor_diag", "chain_ends")
+	t := NewTable("node", "port", "guid", "state", "diag_code", "meaning", "vendor_code", "vendor_diag", "chain_ends")
 	for _, p := range f.EndPorts() {
 		d := p.Diagnosis()
 		if d.Code.IsReady() {

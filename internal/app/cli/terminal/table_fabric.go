@@ -20,7 +20,7 @@ func sorted(f *observed.Fabric) []*observed.Node {
 
 // Nodes has a row for each device.
 func Nodes(f *observed.Fabric) Table {
-	t := New("guid", "type", "ports", "partition_cap", "vendor_id", "device_id", "description")
+	t := NewTable("guid", "type", "ports", "partition_cap", "vendor_id", "device_id", "description")
 	for _, n := range sorted(f) {
 		i := &n.Info
 		t.Add(n.GUID(), n.Type().String(), i.NumPorts, i.PartitionCap,
@@ -31,7 +31,7 @@ func Nodes(f *observed.Fabric) Table {
 
 // Ports has a row for each end port, and for each port with a cable.
 func Ports(f *observed.Fabric) Table {
-	t := New("node", "port", "guid", "lid", "state", "physical_state", "width", "speed",
+	t := NewTable("node", "port", "guid", "lid", "state", "physical_state", "width", "speed",
 		"neighbor_mtu", "operational_vls", "enforce_inbound", "enforce_outbound", "peer")
 	for _, n := range sorted(f) {
 		for i := range n.Ports {
@@ -67,7 +67,7 @@ func place(p *observed.Port) string { return fmt.Sprintf("%s:%d", p.Node.Name(),
 
 // Links has a row for each cable.
 func Links(f *observed.Fabric) Table {
-	t := New("guid_a", "port_a", "guid_b", "port_b", "width", "speed", "state", "a", "b")
+	t := NewTable("guid_a", "port_a", "guid_b", "port_b", "width", "speed", "state", "a", "b")
 	for _, l := range f.Links() {
 		t.Add(l.A.Node.GUID(), l.A.Num, l.B.Node.GUID(), l.B.Num, l.A.Info.LinkWidthActive.String(), l.A.Info.Speed().Gbps(),
 			l.A.Info.PortState.String(), l.A.Node.Name(), l.B.Node.Name())
@@ -77,7 +77,7 @@ func Links(f *observed.Fabric) Table {
 
 // LIDs has the addresses of end ports.
 func LIDs(f *observed.Fabric) Table {
-	t := New("lid", "lmc", "guid", "master_sm_lid", "type", "name")
+	t := NewTable("lid", "lmc", "guid", "master_sm_lid", "type", "name")
 	ports := f.EndPorts()
 	slices.SortStableFunc(ports, func(a, b *observed.Port) int { return cmp.Compare(a.Info.LID, b.Info.LID) })
 	for _, p := range ports {
@@ -88,7 +88,7 @@ func LIDs(f *observed.Fabric) Table {
 
 // Routes has the entries of forwarding tables that lead somewhere.
 func Routes(f *observed.Fabric) Table {
-	t := New("switch", "guid", "lid", "port", "towards")
+	t := NewTable("switch", "guid", "lid", "port", "towards")
 	for _, n := range sorted(f) {
 		if n.Switch == nil {
 			continue
@@ -118,7 +118,7 @@ func Routes(f *observed.Fabric) Table {
 
 // PKeys has the valid entries of every P_Key table.
 func PKeys(f *observed.Fabric) Table {
-	t := New("node", "port", "guid", "cap", "pkeys")
+	t := NewTable("node", "port", "guid", "cap", "pkeys")
 	for _, n := range sorted(f) {
 		for i := range n.Ports {
 			p := &n.Ports[i]
@@ -143,7 +143,7 @@ func PKeys(f *observed.Fabric) Table {
 
 // Aliases has the GUIDs of end ports besides their own.
 func Aliases(f *observed.Fabric) Table {
-	t := New("node", "port", "guid", "cap", "index", "alias")
+	t := NewTable("node", "port", "guid", "cap", "index", "alias")
 	for _, p := range f.EndPorts() {
 		for _, a := range p.Aliases() {
 			t.Add(p.Node.Name(), p.Num, p.GUID, p.Info.GUIDCap, a.Index, a.GUID)
@@ -162,7 +162,7 @@ func (k tableKey) String() string { return fmt.Sprintf("[%d]%s", k.Index, k.PKey
 
 // Partitions has the partitions that the tables of end ports make.
 func Partitions(f *observed.Fabric) Table {
-	t := New("pkey", "full", "limited", "full_members", "limited_members")
+	t := NewTable("pkey", "full", "limited", "full_members", "limited_members")
 	type members struct{ full, limited []string }
 	by := map[ib.PKeyBase]*members{}
 	for _, p := range f.EndPorts() {

@@ -21,7 +21,7 @@ func PrintMulticast(out io.Writer, m *isolation.Multicast) error {
 		return nil
 	}
 	if len(m.Spreads) > 0 {
-		t := New("mlid", "ports", "first", "within", "verdict")
+		t := NewTable("mlid", "ports", "first", "within", "verdict")
 		for i, s := range m.Spreads {
 			if i == spreadsShown {
 				t.Add("...", fmt.Sprintf("%d more (--json has them)", m.LIDs-i), nil, nil, nil)
@@ -50,7 +50,7 @@ func PrintMulticast(out io.Writer, m *isolation.Multicast) error {
 
 // PrintCopies prints the disposition of each copy of a packet to a group.
 func PrintCopies(out io.Writer, copies []reach.Trace) error {
-	t, delivered := New("to", "way", "disposition", "reason"), 0
+	t, delivered := NewTable("to", "way", "disposition", "reason"), 0
 	for i := range copies {
 		c := &copies[i]
 		if c.Disposition == reach.Delivered {

@@ -13,7 +13,7 @@ const classesShown = 40
 
 // PrintClasses lists the ports that hold the same keys.
 func PrintClasses(out io.Writer, classes []isolation.Class) error {
-	t := New("ports", "hold", "first")
+	t := NewTable("ports", "hold", "first")
 	for i, class := range classes {
 		if i == classesShown {
 			t.Add("...", fmt.Sprintf("%d more (--json has all)", len(classes)-i), nil)
@@ -31,7 +31,7 @@ func PrintClasses(out io.Writer, classes []isolation.Class) error {
 
 // PrintPackets says where packets end that are sent by the tables as they are.
 func PrintPackets(out io.Writer, packets reach.Counts) error {
-	t := New("packets, one from each port to each other with each of its keys", "end as")
+	t := NewTable("packets, one from each port to each other with each of its keys", "end as")
 	for _, d := range reach.Dispositions() {
 		if n := packets[d]; n > 0 {
 			t.Add(n, d)

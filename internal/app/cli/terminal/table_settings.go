@@ -12,7 +12,7 @@ import (
 // Settings has what every port in use holds besides addresses and keys: how long
 // packets wait, and how virtual lanes take turns.
 func Settings(f *observed.Fabric) Table {
-	t := New("guid", "port", "life_time", "hoq_life", "vl_stall_count", "vls", "vl_high_limit", "vlarb_high", "vlarb_low",
+	t := NewTable("guid", "port", "life_time", "hoq_life", "vl_stall_count", "vls", "vl_high_limit", "vlarb_high", "vlarb_low",
 		"subnet_timeout", "sm_sl", "width_enabled", "speed_enabled", "name")
 	for _, n := range sorted(f) {
 		for i := range n.Ports {

@@ -44,7 +44,7 @@ func TestPlain(t *testing.T) {
 }
 
 func TestTablePrint(t *testing.T) {
-	x := New("name", "port_guid")
+	x := NewTable("name", "port_guid")
 	x.Add("a\x1b", ib.PortGUID(1))
 	x.Add("", nil)
 	var text, document strings.Builder
@@ -66,7 +66,7 @@ func TestTablePrint(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	document.Reset()
-	if err := New("name").Print(&document, "things", true); err != nil || !strings.Contains(document.String(), `"things": []`) {
+	if err := NewTable("name").Print(&document, "things", true); err != nil || !strings.Contains(document.String(), `"things": []`) {
 		t.Errorf("no rows: %v, %s", err, document.String())
 	}
 	if Count(1, "fault") != "1 fault" || Count(0, "fault") != "0 faults" || Count(2, "fault") != "2 faults" || Count(2, "entry") != "2 entries" || Count(2, "key") != "2 keys" {

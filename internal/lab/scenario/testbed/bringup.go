@@ -105,7 +105,7 @@ func (s *Testbed) giveLinear(to observed.Place, key ib.MKey, ends []observed.Pla
 	}
 	var info smp.SwitchInfo
 	s.Held(to, 0, &info)
-	info.LinearFDBTop, info.LifeTimeValue = top, policy.Default().LifeTimeValue
+	info.LinearFDBTop, info.LifeTimeValue = top, policy.DefaultSettings().LifeTimeValue
 	return s.write(to, 0, key, &info)
 }
 
@@ -123,7 +123,7 @@ func (s *Testbed) giveRandom(to observed.Place, key ib.MKey, ends []observed.Pla
 	}
 	var info smp.SwitchInfo
 	s.Held(to, 0, &info)
-	info.LifeTimeValue = policy.Default().LifeTimeValue
+	info.LifeTimeValue = policy.DefaultSettings().LifeTimeValue
 	return s.write(to, 0, key, &info)
 }
 
@@ -199,7 +199,7 @@ func (s *Testbed) settings(p observed.Place, to *smp.PortInfo) {
 	far := s.Fabric.Agent(peer.Node).Port(peer.Port)
 	to.NeighborMTU, to.OperationalVLs = min(to.MTUCap, far.MTUCap), min(to.VLCap, far.VLCap)
 	// Packets wait as long as the project's own manager would have them.
-	usual := policy.Default()
+	usual := policy.DefaultSettings()
 	to.HOQLife, to.VLStallCount = usual.LeafHOQLife, usual.LeafVLStallCount
 	if s.nodes[peer.Node].Type == ib.NodeSwitch {
 		to.HOQLife, to.VLStallCount = usual.HOQLife, usual.VLStallCount

@@ -102,7 +102,7 @@ type LineArgs struct {
 	Words []ScriptWord // not taken yet
 }
 
-// ScriptFault is an error at a word; one without a column stands at the line's end.
+// Fault is an error at a word; one without a column stands at the line's end.
 func (a *LineArgs) Fault(w ScriptWord, format string, values ...any) error {
 	column := w.Column
 	if column == 0 {

@@ -125,7 +125,7 @@ func TestUnchecked(t *testing.T) {
 }
 
 func TestEndAndGuard(t *testing.T) {
-	s := policy.Default()
+	s := policy.DefaultSettings()
 	s.SubnetTimeOut, s.MKeyProtectBits, s.MKeyLeasePeriod = 21, 1, 60
 	var want observed.DesiredPort
 	End(&want, &s, 0xfe80<<48, 7, 3)
@@ -207,7 +207,7 @@ func TestLimits(t *testing.T) {
 // TestSame changes one thing at a time that a policy asks of links and devices.
 func TestSame(t *testing.T) {
 	base := func() *policy.Policy {
-		s := policy.Default()
+		s := policy.DefaultSettings()
 		return &policy.Policy{
 			Settings: &s, Drained: []policy.Drained{{At: policy.Place{Name: "x"}, Pos: policy.Pos{Line: 1}}},
 			Links: []policy.LinkLimit{{At: policy.Place{Name: "x", Port: 1}, Width: 1, Speed: 2}},

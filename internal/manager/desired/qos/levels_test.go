@@ -25,7 +25,7 @@ func pair() (f *observed.Fabric, left, right *observed.Node) {
 
 func TestRoom(t *testing.T) {
 	f, _, _ := pair()
-	s := policy.Default()
+	s := policy.DefaultSettings()
 	for _, c := range []struct {
 		levels      []ib.SL
 		vls, layers int
@@ -47,7 +47,7 @@ func TestRoom(t *testing.T) {
 func TestLevelsAndLayersShareServiceLevels(t *testing.T) {
 	f, left, right := pair()
 	g := graph.New(f, nil)
-	s := policy.Default()
+	s := policy.DefaultSettings()
 	lanes := &graph.Lanes{Layers: 3, VLs: 3, Layer: [][]uint8{{0, 2}, {2, 0}}}
 	levels := []ib.SL{0, 1}
 	l, err := NewLevels(f, &s, levels, g, lanes)
@@ -92,7 +92,7 @@ func TestLevelsAndLayersShareServiceLevels(t *testing.T) {
 // Where a lane depends on where a packet came in, each input port has its own mapping.
 func TestLanesByEntry(t *testing.T) {
 	f, left, _ := pair()
-	s := policy.Default()
+	s := policy.DefaultSettings()
 	lanes := &graph.Lanes{
 		Layers: 1, VLs: 2,
 		Class: [][]uint8{{0, 1, 0, 0}, {0, 1, 0, 0}},

@@ -61,7 +61,7 @@ func TestPI61NeighborMTUIsTheSmallerMTUCap(t *testing.T) {
 	for a := ib.MTU256; a <= ib.MTU4096; a++ {
 		for b := ib.MTU256; b <= ib.MTU4096; b++ {
 			f, x, y := link(ib.NodeCA, ib.NodeSwitch, capability{mtu: a, vl: 1}, capability{mtu: b, vl: 1})
-			d, faults := links(t, f, policy.Default())
+			d, faults := links(t, f, policy.DefaultSettings())
 			for _, p := range []*observed.Port{x, y} {
 				want := d.Port(p)
 				if want.Info.NeighborMTU != min(a, b) || want.Elements&observed.ElementNeighborMTU == 0 {
@@ -80,7 +80,7 @@ func TestPI83OperationalVLsIsTheSmallerVLCap(t *testing.T) {
 	for a := uint8(1); a <= 5; a++ {
 		for b := uint8(1); b <= 5; b++ {
 			f, x, y := link(ib.NodeSwitch, ib.NodeSwitch, capability{ib.MTU2048, a, 8}, capability{ib.MTU2048, b, 8})
-			d, faults := links(t, f, policy.Default())
+			d, faults := links(t, f, policy.DefaultSettings())
 			for _, p := range []*observed.Port{x, y} {
 				want := d.Port(p)
 				if want.Info.OperationalVLs != min(a, b) || want.Elements&observed.ElementOperationalVLs == 0 {
@@ -97,7 +97,7 @@ func TestPI83OperationalVLsIsTheSmallerVLCap(t *testing.T) {
 func TestMeaninglessCapabilities(t *testing.T) {
 	bad := capability{mtu: 0, vl: 6, low: 8}
 	f, x, y := link(ib.NodeCA, ib.NodeSwitch, bad, capability{ib.MTU4096, 4, 8})
-	d, faults := links(t, f, policy.Default())
+	d, faults := links(t, f, policy.DefaultSettings())
 	for _, p := range []*observed.Port{x, y} {
 		if want := d.Port(p); want.Info.NeighborMTU != ib.MTU256 || want.Info.OperationalVLs != 1 {
 			t.Errorf("%s gets MTU %s and OperationalVLs %d", p, want.Info.NeighborMTU, want.Info.OperationalVLs)
@@ -118,7 +118,7 @@ func TestMeaninglessCapabilities(t *testing.T) {
 
 // HOQLife and VLStallCount belong to the external ports of switches.
 func TestHOQLife(t *testing.T) {
-	asked := policy.Default()
+	asked := policy.DefaultSettings()
 	asked.HOQLife, asked.LeafHOQLife, asked.VLStallCount, asked.LeafVLStallCount = 17, 9, 3, 2
 	c := capability{ib.MTU2048, 2, 8}
 	for _, l := range []struct {
@@ -151,8 +151,8 @@ func TestLinksThatAreNotUp(t *testing.T) {
 	} {
 		f, x, y := link(ib.NodeSwitch, ib.NodeSwitch, c, c)
 		change(x, y)
-		forLinks, _ := links(t, f, policy.Default())
-		forLanes, _ := lanes(t, f, policy.Default())
+		forLinks, _ := links(t, f, policy.DefaultSettings())
+		forLanes, _ := lanes(t, f, policy.DefaultSettings())
 		for _, p := range []*observed.Port{x, y} {
 			if forLinks.Port(p).Elements != 0 || forLanes.Port(p).SLToVL != nil || len(written(forLanes.Port(p))) > 0 {
 				t.Errorf("%s: something is wanted for %s", name, p)
@@ -176,7 +176,7 @@ func TestVA02EveryLaneHasItsTurn(t *testing.T) {
 		{capability{5, 5, 6}, capability{5, 5, 64}, 6, 1}, // fewer entries than the link has virtual lanes
 	} {
 		f, x, _ := link(ib.NodeSwitch, ib.NodeCA, c.x, c.y)
-		asked := policy.Default()
+		asked := policy.DefaultSettings()
 		for i := range asked.VLArbLow {
 			asked.VLArbLow[i].Weight = 10
 		}
@@ -214,7 +214,7 @@ func TestSV04EveryLevelReachesADataLane(t *testing.T) {
 	for code, want := range map[uint8]int{2: 2, 3: 4, 4: 8, 5: 15} {
 		c := capability{ib.MTU2048, code, 64}
 		f, x, y := link(ib.NodeSwitch, ib.NodeCA, c, c)
-		d, _ := lanes(t, f, policy.Default())
+		d, _ := lanes(t, f, policy.DefaultSettings())
 		for _, p := range []*observed.Port{x, y} {
 			for sl, vl := range d.Port(p).SLToVLFrom(0).VLs {
 				if vl == ib.VLManagement || int(vl) != sl%want {
@@ -228,7 +228,7 @@ func TestSV04EveryLevelReachesADataLane(t *testing.T) {
 // VA-03 and SV-03: a port with one data virtual lane need not have the tables.
 func TestVA03AndSV03NoTablesForOneLane(t *testing.T) {
 	f, x, y := link(ib.NodeSwitch, ib.NodeCA, capability{5, 4, 8}, capability{5, 1, 0})
-	d, faults := lanes(t, f, policy.Default())
+	d, faults := lanes(t, f, policy.DefaultSettings())
 	if want := d.Port(y); want.SLToVL != nil || len(written(want)) > 0 {
 		t.Errorf("%s has one VL, wanted are %v and %v", y, want.SLToVL, want.VLArbitration)
 	}
@@ -244,7 +244,7 @@ func TestVA03AndSV03NoTablesForOneLane(t *testing.T) {
 func TestMeaninglessLowCap(t *testing.T) {
 	for low, parts := range map[uint8]int{0: 0, 65: 1} {
 		f, x, _ := link(ib.NodeSwitch, ib.NodeSwitch, capability{5, 4, low}, capability{5, 4, 8})
-		d, faults := lanes(t, f, policy.Default())
+		d, faults := lanes(t, f, policy.DefaultSettings())
 		if len(faults) != 1 || faults[0] != (Fault{x, "VLArbitrationLowCap", low, 64}) {
 			t.Errorf("faults %v", faults)
 		}
@@ -261,7 +261,7 @@ func TestBadSettings(t *testing.T) {
 		"vl_stall_count 8, want 0 to 7":                func(s *policy.Settings) { s.VLStallCount = 8 },
 		"VL 1, which service level 1 takes":            func(s *policy.Settings) { s.VLArbLow[1].Weight = 0 },
 	} {
-		s := policy.Default()
+		s := policy.DefaultSettings()
 		change(&s)
 		f := observed.NewFabric()
 		for _, compute := range []func(*observed.Fabric, *policy.Settings, *observed.Desired) ([]Fault, error){Links, func(f *observed.Fabric, s *policy.Settings, d *observed.Desired) ([]Fault, error) {
@@ -279,8 +279,8 @@ func TestBadSettings(t *testing.T) {
 func TestWantedValuesEncode(t *testing.T) {
 	c := capability{ib.MTU4096, 5, 64}
 	f, x, _ := link(ib.NodeSwitch, ib.NodeCA, c, c)
-	d, _ := links(t, f, policy.Default())
-	tables, _ := lanes(t, f, policy.Default())
+	d, _ := links(t, f, policy.DefaultSettings())
+	tables, _ := lanes(t, f, policy.DefaultSettings())
 	var data [64]byte
 	if err := d.Port(x).Info.Encode(&data); err != nil {
 		t.Error(err)
@@ -306,7 +306,7 @@ func written(want *observed.DesiredPort) (parts []*smp.VLArbitrationTable) {
 // VA-12: both arbitration tables and VLHighLimit are those that were asked for,
 // as far as the link has the virtual lanes and the port the entries.
 func TestVA12BothTablesAndTheLimit(t *testing.T) {
-	asked := policy.Default()
+	asked := policy.DefaultSettings()
 	asked.VLHighLimit = 9
 	asked.VLArbHigh = []smp.VLArbitrationEntry{{VL: 1, Weight: 200}, {VL: 14, Weight: 3}}
 	f, x, y := link(ib.NodeSwitch, ib.NodeCA, capability{5, 4, 8}, capability{5, 3, 8})
@@ -348,7 +348,7 @@ func TestVA12BothTablesAndTheLimit(t *testing.T) {
 // A table with more entries than a port has is cut to as many virtual lanes as fit, and
 // levels go to those.
 func TestTablesThatDoNotFit(t *testing.T) {
-	asked := policy.Default()
+	asked := policy.DefaultSettings()
 	asked.VLArbLow = nil
 	for range 3 {
 		for vl := range 15 {
@@ -371,7 +371,7 @@ func TestTablesThatDoNotFit(t *testing.T) {
 // PI-118: a link is limited at both ends to what each supports of the width and
 // the speed, the newer speeds turned off where none is allowed.
 func TestPI118LinksAreLimited(t *testing.T) {
-	asked := policy.Default()
+	asked := policy.DefaultSettings()
 	asked.LinkWidth, asked.LinkSpeed = 4, policy.QDR
 	f, x, y := link(ib.NodeSwitch, ib.NodeCA, capability{5, 4, 8}, capability{5, 4, 8})
 	for _, p := range []*observed.Port{x, y} {

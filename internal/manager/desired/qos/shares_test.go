@@ -102,7 +102,7 @@ func TestArbitrateRandom(t *testing.T) {
 }
 
 func shared(levels ...policy.Level) policy.Settings {
-	s := policy.Default()
+	s := policy.DefaultSettings()
 	s.Levels = levels
 	return s
 }
@@ -272,7 +272,7 @@ func TestLinksThatAreShort(t *testing.T) {
 // else.
 func TestLevelsOfOthersAreDropped(t *testing.T) {
 	f, left, right := pair()
-	s := policy.Default()
+	s := policy.DefaultSettings()
 	s.EnforceLevels = true
 	a, b := left.Ports[2].Peer, right.Ports[2].Peer
 	d := observed.NewDesired(f)

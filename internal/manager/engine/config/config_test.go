@@ -72,7 +72,7 @@ func TestDesiredAndReading(t *testing.T) {
 	if in = c.Desired(f); in.OwnKeys || in.ProtectBits != 1 || !in.Newcomer {
 		t.Errorf("without keys of its own, for the first time: %+v", in)
 	}
-	s := policy.Default()
+	s := policy.DefaultSettings()
 	s.Lanes = true
 	for _, x := range []struct {
 		name         string
