@@ -22,7 +22,7 @@ type VL uint8
 // SLtoVLMappingTable entry it means "drop".
 const VLManagement VL = 15
 
-// MTU is a coded maximum payload: 1 to 5 for 256 to 4096 octets.
+// MTU is a coded maximum payload: 1 to 5 for 256 to 4096 bytes.
 type MTU uint8
 
 // The codes of MTU.
@@ -37,30 +37,30 @@ const (
 // IsValid reports whether m is one of the five codes.
 func (m MTU) IsValid() bool { return m >= MTU256 && m <= MTU4096 }
 
-// Octets is the payload size that m stands for, 0 for an invalid code.
-func (m MTU) Octets() int {
+// Bytes is the payload size that m stands for, 0 for an invalid code.
+func (m MTU) Bytes() int {
 	if !m.IsValid() {
 		return 0
 	}
 	return 128 << m
 }
 
-// String prints the size in octets.
+// String prints the size in bytes.
 func (m MTU) String() string {
 	if !m.IsValid() {
 		return fmt.Sprintf("invalid MTU code %d", uint8(m))
 	}
-	return fmt.Sprint(m.Octets())
+	return fmt.Sprint(m.Bytes())
 }
 
-// MTUFromOctets returns the code of a payload size.
-func MTUFromOctets(n int) (MTU, error) {
+// MTUFromBytes returns the code of a payload size.
+func MTUFromBytes(n int) (MTU, error) {
 	for m := MTU256; m <= MTU4096; m++ {
-		if m.Octets() == n {
+		if m.Bytes() == n {
 			return m, nil
 		}
 	}
-	return 0, fmt.Errorf("MTU %d: want 256, 512, 1024, 2048 or 4096 octets", n)
+	return 0, fmt.Errorf("MTU %d: want 256, 512, 1024, 2048 or 4096 bytes", n)
 }
 
 // Rate is a coded static rate, as path and multicast records carry it.

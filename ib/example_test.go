@@ -49,10 +49,10 @@ func ExampleMTU() {
 	if err := json.Unmarshal([]byte(`{"MTU":"4096","Rate":"2.5"}`), &back); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(back.MTU.Octets(), "octets, code", uint8(back.MTU), "and rate code", uint8(back.Rate))
+	fmt.Println(back.MTU.Bytes(), "bytes, code", uint8(back.MTU), "and rate code", uint8(back.Rate))
 	// Output:
 	// {"LID":17,"PKey":"0x8010","MTU":"2048","Rate":"10"}
-	// 4096 octets, code 5 and rate code 2
+	// 4096 bytes, code 5 and rate code 2
 }
 
 // A number of 4.096 microseconds times two to its power.

@@ -94,7 +94,7 @@ func (g GID) Prefix() uint64 { return be64(g[:8]) }
 // PortGUID is the lower half of the GID.
 func (g GID) PortGUID() PortGUID { return PortGUID(be64(g[8:])) }
 
-// IsMulticast reports whether g is a multicast GID (first octet 0xFF).
+// IsMulticast reports whether g is a multicast GID (first byte 0xFF).
 func (g GID) IsMulticast() bool { return g[0] == 0xFF }
 
 // String prints the GID as an IPv6 address.

@@ -203,21 +203,21 @@ func TestGID(t *testing.T) {
 }
 
 func TestMTU(t *testing.T) {
-	for code, octets := range []int{0, 256, 512, 1024, 2048, 4096, 0, 0} {
+	for code, bytes := range []int{0, 256, 512, 1024, 2048, 4096, 0, 0} {
 		m := MTU(code)
-		if m.Octets() != octets || m.IsValid() != (octets != 0) {
-			t.Errorf("code %d: %d octets, valid %v", code, m.Octets(), m.IsValid())
+		if m.Bytes() != bytes || m.IsValid() != (bytes != 0) {
+			t.Errorf("code %d: %d bytes, valid %v", code, m.Bytes(), m.IsValid())
 		}
-		if octets == 0 {
+		if bytes == 0 {
 			continue
 		}
-		if got, err := MTUFromOctets(octets); err != nil || got != m {
-			t.Errorf("MTUFromOctets(%d) = %d, %v", octets, got, err)
+		if got, err := MTUFromBytes(bytes); err != nil || got != m {
+			t.Errorf("MTUFromBytes(%d) = %d, %v", bytes, got, err)
 		}
 	}
-	for _, octets := range []int{0, 128, 300, 8192, -256} {
-		if got, err := MTUFromOctets(octets); err == nil {
-			t.Errorf("MTUFromOctets(%d) = %d, want an error", octets, got)
+	for _, bytes := range []int{0, 128, 300, 8192, -256} {
+		if got, err := MTUFromBytes(bytes); err == nil {
+			t.Errorf("MTUFromBytes(%d) = %d, want an error", bytes, got)
 		}
 	}
 }

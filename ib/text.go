@@ -175,13 +175,13 @@ func (g *GID) UnmarshalText(text []byte) error {
 	return err
 }
 
-// MarshalText prints the size in octets as String does; a number that is no code
+// MarshalText prints the size in bytes as String does; a number that is no code
 // reads back too.
 func (m MTU) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
 // UnmarshalText reads what MarshalText prints.
 func (m *MTU) UnmarshalText(text []byte) error {
-	return readCode(m, "MTU", "256, 512, 1024, 2048 or 4096 octets", text)
+	return readCode(m, "MTU", "256, 512, 1024, 2048 or 4096 bytes", text)
 }
 
 // MarshalText prints the rate in Gb/s as String does; a number that is no code reads

@@ -240,7 +240,7 @@ type view struct {
 // Sections are those of the whole site.
 func (v view) Sections() []*section { return v.sections }
 
-// Home tells whether this is the first page.
+// Home reports whether this is the first page.
 func (v view) Home() bool { return v.Page.Name == home }
 
 // Link is the way from this page to a path of the site.

@@ -11,7 +11,7 @@ import (
 // common.
 const AttrClassPortInfo AttributeID = 0x0001
 
-// ClassPortInfoSize is the length of ClassPortInfo in octets.
+// ClassPortInfoSize is the length of ClassPortInfo in bytes.
 const ClassPortInfoSize = 72
 
 // ClassCapability is ClassPortInfo.CapabilityMask: what the agent of a class
@@ -68,10 +68,10 @@ const (
 // ID is AttrClassPortInfo.
 func (*ClassPortInfo) ID() AttributeID { return AttrClassPortInfo }
 
-// UnmarshalBinary reads the first ClassPortInfoSize octets of data.
+// UnmarshalBinary reads the first ClassPortInfoSize bytes of data.
 func (c *ClassPortInfo) UnmarshalBinary(data []byte) error {
 	if len(data) < ClassPortInfoSize {
-		return fmt.Errorf("ClassPortInfo: %d octets, want %d", len(data), ClassPortInfoSize)
+		return fmt.Errorf("ClassPortInfo: %d bytes, want %d", len(data), ClassPortInfoSize)
 	}
 	word := binary.BigEndian.Uint32(data[4:])
 	*c = ClassPortInfo{
@@ -86,7 +86,7 @@ func (c *ClassPortInfo) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// AppendBinary appends the ClassPortInfoSize octets of the attribute to b. It
+// AppendBinary appends the ClassPortInfoSize bytes of the attribute to b. It
 // fails for a value that does not fit its bits.
 func (c *ClassPortInfo) AppendBinary(b []byte) ([]byte, error) {
 	if err := fits("ClassPortInfo.CapabilityMask2", uint64(c.CapabilityMask2), 27); err != nil {

@@ -59,14 +59,14 @@ var generalParts = []struct {
 	name   string
 	vector string
 	make   func() part
-	octets func(vectors.Vector) []byte
+	bytes  func(vectors.Vector) []byte
 	fields func(vectors.Vector) []vectors.Field
 	bit    int // where the piece begins in the numbering of the fields
 	values func(part) map[string]string
 }{
 	{
 		name: "RMPP", vector: "SA_NodeRecord", make: func() part { return new(RMPP) },
-		octets: func(v vectors.Vector) []byte { return v.MAD[HeaderSize : HeaderSize+RMPPHeaderSize] },
+		bytes: func(v vectors.Vector) []byte { return v.MAD[HeaderSize : HeaderSize+RMPPHeaderSize] },
 		fields: func(v vectors.Vector) []vectors.Field {
 			return slices.DeleteFunc(slices.Clone(v.HeaderFields), func(f vectors.Field) bool {
 				return !strings.HasPrefix(f.Name, "RMPP.")
@@ -77,7 +77,7 @@ var generalParts = []struct {
 	},
 	{
 		name: "ClassPortInfo", vector: "SA_ClassPortInfo", make: func() part { return new(ClassPortInfo) },
-		octets: func(v vectors.Vector) []byte { return v.Attribute },
+		bytes:  func(v vectors.Vector) []byte { return v.Attribute },
 		fields: func(v vectors.Vector) []vectors.Field { return v.Fields },
 		values: classPortInfoValues,
 	},
@@ -90,7 +90,7 @@ func TestGeneralVectors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, data := g.make(), g.octets(v)
+			p, data := g.make(), g.bytes(v)
 			if err := p.UnmarshalBinary(data); err != nil {
 				t.Fatal(err)
 			}
@@ -109,11 +109,11 @@ func TestGeneralVectors(t *testing.T) {
 			}
 			for n := range data {
 				err := p.UnmarshalBinary(data[:n])
-				if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d octets", n)) {
-					t.Errorf("%d octets: error %v", n, err)
+				if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d bytes", n)) {
+					t.Errorf("%d bytes: error %v", n, err)
 				}
 				if !maps.Equal(g.values(p), values) {
-					t.Errorf("%d octets: assigned in spite of the error", n)
+					t.Errorf("%d bytes: assigned in spite of the error", n)
 				}
 			}
 		})
@@ -128,7 +128,7 @@ func TestGeneralBitFlips(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, data := g.make(), g.octets(v)
+			p, data := g.make(), g.bytes(v)
 			if err := p.UnmarshalBinary(data); err != nil {
 				t.Fatal(err)
 			}
@@ -205,8 +205,8 @@ func fuzzGeneral(f *testing.F, name string) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		size := len(g.octets(v))
-		f.Add(g.octets(v))
+		size := len(g.bytes(v))
+		f.Add(g.bytes(v))
 		f.Fuzz(func(t *testing.T, data []byte) {
 			p := g.make()
 			if err := p.UnmarshalBinary(data); err != nil {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Size is the length of every management datagram in octets.
+// Size is the length of every management datagram in bytes.
 const Size = 256
 
-// HeaderSize is the length of the common header in octets.
+// HeaderSize is the length of the common header in bytes.
 const HeaderSize = 24
 
 // Version numbers of the headers that this package writes.
@@ -33,7 +33,7 @@ const (
 // Method is a method without its response bit.
 type Method uint8
 
-// Methods. MethodGetResp is the whole octet, response bit included.
+// Methods. MethodGetResp is the whole byte, response bit included.
 const (
 	MethodGet           Method = 0x01
 	MethodSet           Method = 0x02
@@ -136,7 +136,7 @@ type Header struct {
 	BaseVersion       uint8
 	Class             Class
 	ClassVersion      uint8
-	Method            Method // whole octet, response bit included
+	Method            Method // whole byte, response bit included
 	Status            Status // for a directed-route SMP: all 16 bits, D first
 	ClassSpecific     uint16 // HopPointer and HopCount in a directed-route SMP
 	TransactionID     uint64
@@ -145,10 +145,10 @@ type Header struct {
 	AttributeModifier uint32
 }
 
-// UnmarshalBinary reads the first 24 octets of data.
+// UnmarshalBinary reads the first 24 bytes of data.
 func (h *Header) UnmarshalBinary(data []byte) error {
 	if len(data) < HeaderSize {
-		return fmt.Errorf("MAD header: %d octets, want %d", len(data), HeaderSize)
+		return fmt.Errorf("MAD header: %d bytes, want %d", len(data), HeaderSize)
 	}
 	*h = Header{
 		BaseVersion:       data[0],
@@ -165,7 +165,7 @@ func (h *Header) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// AppendBinary appends the 24 octets of the header to b.
+// AppendBinary appends the 24 bytes of the header to b.
 func (h *Header) AppendBinary(b []byte) ([]byte, error) {
 	b = append(b, h.BaseVersion, byte(h.Class), h.ClassVersion, byte(h.Method))
 	b = binary.BigEndian.AppendUint16(b, uint16(h.Status))

@@ -1,6 +1,6 @@
 package mad
 
-// The offsets of the fields of a datagram, in octets from its start, for code that
+// The offsets of the fields of a datagram, in bytes from its start, for code that
 // passes datagrams on and looks at a field or two without decoding all of it.
 const (
 	OffsetClass             = 1 // MgmtClass
@@ -27,6 +27,6 @@ const (
 	OffsetRMPPFlags = 26
 )
 
-// DirectionBit is D in the octet at OffsetStatus of a directed-route SMP: set on
+// DirectionBit is D in the byte at OffsetStatus of a directed-route SMP: set on
 // the way back.
 const DirectionBit = 0x80

@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 )
 
-// RMPPHeaderSize is the length of the RMPP header in octets. It follows the
+// RMPPHeaderSize is the length of the RMPP header in bytes. It follows the
 // common header in classes whose messages may be longer than one datagram.
 const RMPPHeaderSize = 12
 
@@ -20,7 +20,7 @@ type RMPPType uint8
 // The kinds of RMPP packet.
 const (
 	RMPPNone  RMPPType = 0 // not an RMPP packet
-	RMPPData  RMPPType = 1 // Data1 SegmentNumber from 1, Data2 PayloadLength in octets
+	RMPPData  RMPPType = 1 // Data1 SegmentNumber from 1, Data2 PayloadLength in bytes
 	RMPPAck   RMPPType = 2 // Data1 highest segment received in order, Data2 NewWindowLast
 	RMPPStop  RMPPType = 3
 	RMPPAbort RMPPType = 4
@@ -73,10 +73,10 @@ type RMPP struct {
 	Data2     uint32 // meaning by Type
 }
 
-// UnmarshalBinary reads the first RMPPHeaderSize octets of data.
+// UnmarshalBinary reads the first RMPPHeaderSize bytes of data.
 func (h *RMPP) UnmarshalBinary(data []byte) error {
 	if len(data) < RMPPHeaderSize {
-		return fmt.Errorf("RMPP header: %d octets, want %d", len(data), RMPPHeaderSize)
+		return fmt.Errorf("RMPP header: %d bytes, want %d", len(data), RMPPHeaderSize)
 	}
 	*h = RMPP{
 		Version:   data[0],
@@ -90,7 +90,7 @@ func (h *RMPP) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// AppendBinary appends the RMPPHeaderSize octets of the header to b. It fails
+// AppendBinary appends the RMPPHeaderSize bytes of the header to b. It fails
 // for a value that does not fit its bits.
 func (h *RMPP) AppendBinary(b []byte) ([]byte, error) {
 	if err := fits("RMPP.RRespTime", uint64(h.RRespTime), 5); err != nil {

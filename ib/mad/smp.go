@@ -8,7 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/internal/show"
 )
 
-// Offsets and lengths inside a subnet-management packet, in octets.
+// Offsets and lengths inside a subnet-management packet, in bytes.
 const (
 	DataOffset = 64 // of the attribute
 	DataSize   = 64 // of the attribute
@@ -20,7 +20,7 @@ const (
 
 // SMP is a subnet-management packet, LID routed (ClassSubnLID) or directed
 // route (ClassSubnDirected). The directed-route fields are kept for both
-// classes, since they are reserved octets of the LID-routed form.
+// classes, since they are reserved bytes of the LID-routed form.
 type SMP struct {
 	BaseVersion       uint8
 	Class             Class
@@ -40,18 +40,18 @@ type SMP struct {
 	InitialPath       [PathSize]byte // element i is the exit port of hop i
 	ReturnPath        [PathSize]byte // element i is the entry port of hop i
 
-	reserved18 uint16   // octets 18-19
-	reserved36 [28]byte // octets 36-63
+	reserved18 uint16   // bytes 18-19
+	reserved36 [28]byte // bytes 36-63
 }
 
-// String prints the fields; reserved octets are left out.
+// String prints the fields; reserved bytes are left out.
 func (p SMP) String() string { return show.Fields(p) }
 
-// UnmarshalBinary reads a whole datagram of exactly Size octets. The packet
+// UnmarshalBinary reads a whole datagram of exactly Size bytes. The packet
 // must be of one of the two subnet-management classes.
 func (p *SMP) UnmarshalBinary(data []byte) error {
 	if len(data) != Size {
-		return fmt.Errorf("SMP: %d octets, want %d", len(data), Size)
+		return fmt.Errorf("SMP: %d bytes, want %d", len(data), Size)
 	}
 	class := Class(data[1])
 	if class != ClassSubnLID && class != ClassSubnDirected {
@@ -83,7 +83,7 @@ func (p *SMP) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// AppendBinary appends the Size octets of the packet to b. It fails when the
+// AppendBinary appends the Size bytes of the packet to b. It fails when the
 // status of a directed-route SMP needs more than its 15 bits.
 func (p *SMP) AppendBinary(b []byte) ([]byte, error) {
 	var buf [Size]byte

@@ -18,9 +18,9 @@ func TestSMPRefused(t *testing.T) {
 		data []byte
 		want string
 	}{
-		{"empty", nil, "0 octets"},
-		{"short", whole(ClassSubnLID)[:Size-1], "255 octets"},
-		{"long", append(whole(ClassSubnLID), 0), "257 octets"},
+		{"empty", nil, "0 bytes"},
+		{"short", whole(ClassSubnLID)[:Size-1], "255 bytes"},
+		{"long", append(whole(ClassSubnLID), 0), "257 bytes"},
 		{"SA", whole(ClassSubnAdm), "class 0x03"},
 		{"performance", whole(ClassPerfMgt), "class 0x04"},
 	}
@@ -102,7 +102,7 @@ func TestSMPAllocation(t *testing.T) {
 func TestHeaderShort(t *testing.T) {
 	h := Header{TransactionID: 7}
 	err := h.UnmarshalBinary(make([]byte, HeaderSize-1))
-	if err == nil || !strings.Contains(err.Error(), "23 octets, want 24") || h != (Header{TransactionID: 7}) {
+	if err == nil || !strings.Contains(err.Error(), "23 bytes, want 24") || h != (Header{TransactionID: 7}) {
 		t.Errorf("%+v, %v", h, err)
 	}
 }

@@ -146,7 +146,7 @@ func TestSMPVectors(t *testing.T) {
 }
 
 // A flipped bit of a directed-route SMP changes its own field only and
-// survives; in the class octet it is another class, which is refused.
+// survives; in the class byte it is another class, which is refused.
 func TestSMPBitFlips(t *testing.T) {
 	v, err := vectors.Load("DR_NodeInfo_outgoing")
 	if err != nil {
@@ -195,7 +195,7 @@ func smpFieldAt(v vectors.Vector, bit int) []string {
 			return []string{f.Name}
 		}
 	}
-	if octet := bit / 8; octet >= DataOffset && octet < DataOffset+DataSize {
+	if at := bit / 8; at >= DataOffset && at < DataOffset+DataSize {
 		return []string{"data"}
 	}
 	return nil

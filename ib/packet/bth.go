@@ -6,10 +6,10 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 )
 
-// BTHSize is the length of the base transport header in octets.
+// BTHSize is the length of the base transport header in bytes.
 const BTHSize = 12
 
-// bthVariant is the octet of the BTH that changes on the way (FECN, BECN and
+// bthVariant is the byte of the BTH that changes on the way (FECN, BECN and
 // reserved bits), so that the ICRC leaves it out.
 const bthVariant = 4
 
@@ -34,10 +34,10 @@ func (h *BTH) MigReq() bool { return bit(h[1], 6) }
 // SetMigReq sets M.
 func (h *BTH) SetMigReq(v bool) { setBit(&h[1], 6, v) }
 
-// PadCnt is the number of pad octets after the payload, 0 to 3.
+// PadCnt is the number of pad bytes after the payload, 0 to 3.
 func (h *BTH) PadCnt() uint8 { return h[1] >> 4 & 3 }
 
-// SetPadCnt sets the number of pad octets (2 bits).
+// SetPadCnt sets the number of pad bytes (2 bits).
 func (h *BTH) SetPadCnt(v uint8) { h[1] = h[1]&^0x30 | v&3<<4 }
 
 // TVer is the version of the transport headers, 0.

@@ -6,10 +6,10 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 )
 
-// Append lays out a packet after the octets of b: LRH, a GRH if global, BTH,
+// Append lays out a packet after the bytes of b: LRH, a GRH if global, BTH,
 // the extended headers of op, payload and pad, with room for the CRCs. Lengths,
 // LNH, IPVer, NxtHdr, OpCode and PadCnt are set, all else is zero. The caller
-// fills in the rest through the View, which lies over the new octets, and ends
+// fills in the rest through the View, which lies over the new bytes, and ends
 // with Seal. It fails for an opcode that is not known, for a payload where op
 // has none, and for one that PktLen cannot describe.
 func Append(b []byte, op OpCode, global bool, payload []byte) ([]byte, View, error) {
@@ -27,7 +27,7 @@ func (v *View) Append(b []byte, op OpCode, global bool, payload []byte) ([]byte,
 	case !l.valid:
 		return b, fmt.Errorf("packet: unknown opcode 0x%02x", uint8(op))
 	case !l.payload && len(payload) != 0:
-		return b, fmt.Errorf("packet: payload of %d octets, %v has none", len(payload), op)
+		return b, fmt.Errorf("packet: payload of %d bytes, %v has none", len(payload), op)
 	}
 	headers := LRHSize + BTHSize + l.size
 	lnh := LNHLocal
@@ -38,7 +38,7 @@ func (v *View) Append(b []byte, op OpCode, global bool, payload []byte) ([]byte,
 	pad := -len(payload) & (wordSize - 1)
 	size := headers + len(payload) + pad + ICRCSize
 	if size > maxPktLen*wordSize {
-		return b, fmt.Errorf("packet: payload of %d octets makes %d words, PktLen ends at %d",
+		return b, fmt.Errorf("packet: payload of %d bytes makes %d words, PktLen ends at %d",
 			len(payload), size/wordSize, maxPktLen)
 	}
 	start := len(b)
@@ -67,7 +67,7 @@ func (v *View) Append(b []byte, op OpCode, global bool, payload []byte) ([]byte,
 	return b, nil
 }
 
-// madSize is the length of a management datagram in octets.
+// madSize is the length of a management datagram in bytes.
 const madSize = 256
 
 // MADPacket is a management datagram with the values of its packet headers. It travels
@@ -85,7 +85,7 @@ type MADPacket struct {
 	// convention. It is ignored on QP1.
 	QP0PKey ib.PKey
 	PSN     uint32 // 24 bits
-	MAD     []byte // 256 octets
+	MAD     []byte // 256 bytes
 }
 
 // AppendBinary appends the whole packet to b, LRH to VCRC. It fails for values
@@ -100,7 +100,7 @@ func (p *MADPacket) AppendBinary(b []byte) ([]byte, error) {
 	}
 	switch {
 	case len(p.MAD) != madSize:
-		return b, fmt.Errorf("MAD packet: datagram of %d octets, want %d", len(p.MAD), madSize)
+		return b, fmt.Errorf("MAD packet: datagram of %d bytes, want %d", len(p.MAD), madSize)
 	case p.QP != ib.QP0 && p.QP != ib.QP1:
 		return b, fmt.Errorf("MAD packet: QP %d, want 0 or 1", p.QP)
 	case p.QP == ib.QP1 && vl >= ib.VLManagement:

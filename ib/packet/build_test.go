@@ -62,10 +62,10 @@ func TestAppendErrors(t *testing.T) {
 	}
 	most := maxPktLen*wordSize - LRHSize - BTHSize - ICRCSize
 	if b, _, err := Append(nil, MakeOpCode(RC, SendOnly), false, make([]byte, most)); err != nil || len(b) != MaxSize {
-		t.Errorf("payload of %d octets: %d octets, error %v", most, len(b), err)
+		t.Errorf("payload of %d bytes: %d bytes, error %v", most, len(b), err)
 	}
 	if _, _, err := Append(nil, MakeOpCode(RC, SendOnly), false, make([]byte, most+1)); err == nil {
-		t.Errorf("payload of %d octets: no error", most+1)
+		t.Errorf("payload of %d bytes: no error", most+1)
 	}
 }
 
@@ -93,8 +93,8 @@ func TestMADPacketErrors(t *testing.T) {
 		p    MADPacket
 		want string
 	}{
-		{"short", MADPacket{MAD: gmp[:255]}, "datagram of 255 octets, want 256"},
-		{"no datagram", MADPacket{}, "datagram of 0 octets"},
+		{"short", MADPacket{MAD: gmp[:255]}, "datagram of 255 bytes, want 256"},
+		{"no datagram", MADPacket{}, "datagram of 0 bytes"},
 		{"VL 15", MADPacket{QP: ib.QP1, MAD: gmp, VL: ib.VLManagement}, "VL 15 on QP1"},
 		{"VL 16", MADPacket{QP: ib.QP1, MAD: gmp, VL: 16}, "VL 16"},
 		{"queue pair", MADPacket{QP: 2, MAD: gmp}, "QP 2, want 0 or 1"},

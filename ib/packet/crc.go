@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Lengths of the checksums in octets.
+// Lengths of the checksums in bytes.
 const (
 	ICRCSize = 4
 	VCRCSize = 2
@@ -16,7 +16,7 @@ const (
 var ErrNoICRC = errors.New("a raw packet has no ICRC")
 
 // AppendICRC appends the invariant CRC to b, which holds a packet from the LRH
-// to the last pad octet. It fails when b is too short for the headers that the
+// to the last pad byte. It fails when b is too short for the headers that the
 // CRC treats apart, and with ErrNoICRC for a raw packet.
 func AppendICRC(b []byte) ([]byte, error) {
 	crc, err := icrc(b)
@@ -60,7 +60,7 @@ func Seal(packet []byte) error {
 	}
 	if h.LNH().IsRaw() {
 		if len(packet) < LRHSize+VCRCSize {
-			return fmt.Errorf("packet: %d octets, no room for the VCRC", len(packet))
+			return fmt.Errorf("packet: %d bytes, no room for the VCRC", len(packet))
 		}
 	} else {
 		end := len(packet) - VCRCSize - ICRCSize
@@ -84,7 +84,7 @@ func SealVCRC(packet []byte) {
 }
 
 // icrc is the CRC-32 of Ethernet over b, with the fields that change on the
-// way replaced by ones: the virtual lane in the LRH and octet 4 of the BTH; with a GRH
+// way replaced by ones: the virtual lane in the LRH and byte 4 of the BTH; with a GRH
 // the whole LRH and TClass, FlowLabel and HopLmt too.
 func icrc(b []byte) (uint32, error) {
 	h, err := ParseLRH(b)
@@ -112,16 +112,16 @@ func icrc(b []byte) (uint32, error) {
 	return 0, ErrNoICRC
 }
 
-// Fields of the first octets of headers that change on the way, as words whose
-// first octet is the lowest.
+// Fields of the first bytes of headers that change on the way, as words whose
+// first byte is the lowest.
 const (
 	onesOfLRH uint64 = 0xF0                  // VL
 	onesOfGRH uint64 = 0xFF00_0000_FFFF_FF0F // TClass, FlowLabel, HopLmt
 	onesOfBTH uint64 = 0xFF << 32            // FECN, BECN and the reserved bits after them
 )
 
-// crc32Of feeds 16 octets, the first the lowest of first, and then rest, which follows 16
-// octets in memory.
+// crc32Of feeds 16 bytes, the first the lowest of first, and then rest, which follows 16
+// bytes in memory.
 func crc32Of(crc uint32, first, second uint64, rest []byte) uint32 {
 	if canFold {
 		return fold(icrcFolding, first^uint64(crc), second, rest)
@@ -139,5 +139,5 @@ func vcrc(b []byte) uint16 {
 }
 
 func shortError(b []byte, what string, want int) error {
-	return fmt.Errorf("packet: %d octets, %s alone have %d", len(b), what, want)
+	return fmt.Errorf("packet: %d bytes, %s alone have %d", len(b), what, want)
 }

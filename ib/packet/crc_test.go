@@ -137,25 +137,25 @@ func TestCRCErrors(t *testing.T) {
 				(*LRH)(b).SetLNH(lnh)
 			}
 			if got, err := AppendICRC(b); err == nil || len(got) != n {
-				t.Errorf("LNH %d: AppendICRC of %d octets: %d octets, error %v", lnh, n, len(got), err)
+				t.Errorf("LNH %d: AppendICRC of %d bytes: %d bytes, error %v", lnh, n, len(got), err)
 			}
 			whole := append(b, make([]byte, ICRCSize+VCRCSize)...)
 			if _, err := CheckICRC(whole); err == nil {
-				t.Errorf("LNH %d: CheckICRC of %d octets: no error", lnh, len(whole))
+				t.Errorf("LNH %d: CheckICRC of %d bytes: no error", lnh, len(whole))
 			}
 			if err := Seal(whole); err == nil && n >= LRHSize {
-				t.Errorf("LNH %d: Seal of %d octets: no error", lnh, len(whole))
+				t.Errorf("LNH %d: Seal of %d bytes: no error", lnh, len(whole))
 			}
 		}
 	}
 	for n := range LRHSize + VCRCSize {
 		b := make([]byte, n)
 		if err := Seal(b); err == nil || CheckVCRC(b) {
-			t.Errorf("%d octets: Seal %v, CheckVCRC %v", n, err, CheckVCRC(b))
+			t.Errorf("%d bytes: Seal %v, CheckVCRC %v", n, err, CheckVCRC(b))
 		}
 		SealVCRC(b)
 		if !bytes.Equal(b, make([]byte, n)) {
-			t.Errorf("%d octets: SealVCRC wrote %x", n, b)
+			t.Errorf("%d bytes: SealVCRC wrote %x", n, b)
 		}
 	}
 }
@@ -163,9 +163,9 @@ func TestCRCErrors(t *testing.T) {
 // TestVCRCBitByBit compares the tables with the definition: generator 0x100B,
 // least significant bit first, ones before and inverted after.
 func TestVCRCBitByBit(t *testing.T) {
-	for octet, want := range map[int]uint16{1: 0x1BA1, 128: 0xD008, 255: 0x0960} {
-		if got := vcrcTables[0][octet]; got != want {
-			t.Errorf("table[%d] = 0x%04x, want 0x%04x", octet, got, want)
+	for at, want := range map[int]uint16{1: 0x1BA1, 128: 0xD008, 255: 0x0960} {
+		if got := vcrcTables[0][at]; got != want {
+			t.Errorf("table[%d] = 0x%04x, want 0x%04x", at, got, want)
 		}
 	}
 	const seed = 1

@@ -5,7 +5,7 @@ import (
 	"hash/crc32"
 )
 
-// crc32Rest feeds octets of any number by tables, and by what hash/crc32 knows of the
+// crc32Rest feeds bytes of any number by tables, and by what hash/crc32 knows of the
 // processor.
 func crc32Rest(crc uint32, rest []byte) uint32 {
 	if long := len(rest) &^ (crcStride - 1); long >= crcLong {
@@ -25,14 +25,14 @@ func crc32Rest(crc uint32, rest []byte) uint32 {
 	return crc
 }
 
-// crcLong is from how many octets on hash/crc32 is faster: it has the means of
-// the processor, for whole strides; the rest it takes octet by octet.
+// crcLong is from how many bytes on hash/crc32 is faster: it has the means of
+// the processor, for whole strides; the rest it takes byte by byte.
 const (
 	crcLong   = 64
 	crcStride = 16
 )
 
-// crcTables[k][x] is the effect of octet x followed by k octets of zero.
+// crcTables[k][x] is the effect of byte x followed by k bytes of zero.
 var crcTables = func() (tables [8][256]uint32) {
 	tables[0] = *crc32.IEEETable
 	for k := 1; k < 8; k++ {
@@ -44,7 +44,7 @@ var crcTables = func() (tables [8][256]uint32) {
 	return tables
 }()
 
-// crcWord feeds eight octets, the first the lowest.
+// crcWord feeds eight bytes, the first the lowest.
 func crcWord(crc uint32, w uint64) uint32 {
 	t := &crcTables
 	rest := t[3][byte(w>>32)] ^ t[2][byte(w>>40)] ^ t[1][byte(w>>48)] ^ t[0][byte(w>>56)]
@@ -52,7 +52,7 @@ func crcWord(crc uint32, w uint64) uint32 {
 	return rest ^ (t[7][byte(crc)] ^ t[6][byte(crc>>8)] ^ t[5][byte(crc>>16)] ^ t[4][byte(crc>>24)])
 }
 
-// crcHalf feeds four octets, the first the lowest.
+// crcHalf feeds four bytes, the first the lowest.
 func crcHalf(crc, w uint32) uint32 {
 	t := &crcTables
 	w ^= crc
@@ -62,7 +62,7 @@ func crcHalf(crc, w uint32) uint32 {
 // vcrcPolynomial is 0x100B with its bits reversed.
 const vcrcPolynomial = 0xD008
 
-// vcrcTables[k][x] is the effect of octet x followed by k octets of zero.
+// vcrcTables[k][x] is the effect of byte x followed by k bytes of zero.
 var vcrcTables = func() (tables [16][256]uint16) {
 	for x := range 256 {
 		crc := uint16(x)
@@ -84,7 +84,7 @@ var vcrcTables = func() (tables [16][256]uint16) {
 	return tables
 }()
 
-// vcrcByTables is the CRC-16 over b, sixteen octets at a time. Only two of those depend on
+// vcrcByTables is the CRC-16 over b, sixteen bytes at a time. Only two of those depend on
 // the CRC of what went before, and come last, so that the processor has the others
 // ready by then.
 func vcrcByTables(b []byte) uint16 {

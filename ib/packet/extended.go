@@ -6,7 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 )
 
-// Lengths of the extended headers and of the raw header in octets.
+// Lengths of the extended headers and of the raw header in bytes.
 const (
 	RDETHSize        = 4
 	DETHSize         = 8
@@ -58,7 +58,7 @@ func (h *RETH) RKey() uint32 { return binary.BigEndian.Uint32(h[8:]) }
 // SetRKey sets the key of the memory region.
 func (h *RETH) SetRKey(v uint32) { binary.BigEndian.PutUint32(h[8:], v) }
 
-// DMALen is the length of the whole transfer in octets.
+// DMALen is the length of the whole transfer in bytes.
 func (h *RETH) DMALen() uint32 { return binary.BigEndian.Uint32(h[12:]) }
 
 // SetDMALen sets the length of the whole transfer.

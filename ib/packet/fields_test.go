@@ -141,7 +141,7 @@ func isReserved(f vectors.Field) bool { return strings.HasPrefix(f.Name, "Reserv
 
 func fieldValue(t testing.TB, f vectors.Field) (v value) {
 	t.Helper()
-	b, err := f.Octets()
+	b, err := f.Bytes()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,17 +320,17 @@ func TestMADVectorHeaders(t *testing.T) {
 				},
 				"DETH": {"Q_Key": qkey, "SrcQP": qp},
 			}
-			octets := map[string][]byte{"LRH": got.LRH[:], "BTH": got.BTH[:], "DETH": got.DETH[:]}
+			raw := map[string][]byte{"LRH": got.LRH[:], "BTH": got.BTH[:], "DETH": got.DETH[:]}
 			for header, fields := range want {
 				rebuilt := make([]byte, sizeOf[header])
 				for name, n := range fields {
-					if g := accessors[header][name].get(octets[header]); g != number(n) {
+					if g := accessors[header][name].get(raw[header]); g != number(n) {
 						t.Errorf("%s.%s = %x, want %x", header, name, g, n)
 					}
 					accessors[header][name].set(rebuilt, number(n))
 				}
-				if !bytes.Equal(rebuilt, octets[header]) {
-					t.Errorf("%s rebuilt as %x, want %x", header, rebuilt, octets[header])
+				if !bytes.Equal(rebuilt, raw[header]) {
+					t.Errorf("%s rebuilt as %x, want %x", header, rebuilt, raw[header])
 				}
 			}
 			if !bytes.Equal(got.Payload, v.MAD) {

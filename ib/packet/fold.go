@@ -3,11 +3,11 @@ package packet
 import "math/bits"
 
 // folding has the constants of one CRC for carry-less multiplication. A CRC is the
-// remainder of a polynomial, the first bit its highest power. Octets that are followed by
+// remainder of a polynomial, the first bit its highest power. Bytes that are followed by
 // n more can be replaced by their product with the remainder of x^(8n), which is as long as the
 // generator and not as the message: that is one multiplication for 64 bits, wherever they are.
 //
-// Both CRCs send the lowest bit of an octet first, so that all polynomials are reversed
+// Both CRCs send the lowest bit of a byte first, so that all polynomials are reversed
 // here: the lowest bit of a register is the highest power. The product of two reversed words
 // of 64 bits is reversed in 127 bits, one power less than a register of 128 has; the
 // constants have one power less for it.

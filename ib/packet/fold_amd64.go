@@ -4,23 +4,23 @@ package packet
 
 import "golang.org/x/sys/cpu"
 
-// canFold says that the processor multiplies without carries, 16 octets at a time;
+// canFold says that the processor multiplies without carries, 16 bytes at a time;
 // foldsWide, that it does so with 64.
 var (
 	canFold   = cpu.X86.HasPCLMULQDQ && cpu.X86.HasSSSE3
 	foldsWide = canFold && cpu.X86.HasAVX512F && cpu.X86.HasAVX512VPCLMULQDQ
 )
 
-// fold is the register after the octets of first, second and rest, the first of them
+// fold is the register after the bytes of first, second and rest, the first of them
 // the lowest of first. The register before them has been added to first. Rest is what
-// follows 16 octets in memory: as many before it are read, and not used.
+// follows 16 bytes in memory: as many before it are read, and not used.
 func fold(k *folding, first, second uint64, rest []byte) uint32 {
 	var p *byte
 	if len(rest) > 0 {
 		p = &rest[0]
 	}
-	return foldOctets(k, first, second, p, len(rest), foldsWide)
+	return foldBytes(k, first, second, p, len(rest), foldsWide)
 }
 
 //go:noescape
-func foldOctets(k *folding, first, second uint64, p *byte, n int, wide bool) uint32
+func foldBytes(k *folding, first, second uint64, p *byte, n int, wide bool) uint32

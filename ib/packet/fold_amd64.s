@@ -2,8 +2,8 @@
 
 #include "textflag.h"
 
-// Octets of indexes for PSHUFB: an index with its highest bit set gives zero. Read from
-// octet r on, they move 16 octets up by 16-r places; from 16+r on, down by r places.
+// Bytes of indexes for PSHUFB: an index with its highest bit set gives zero. Read from
+// byte r on, they move 16 bytes up by 16-r places; from 16+r on, down by r places.
 DATA places<>+0(SB)/8, $0x8080808080808080
 DATA places<>+8(SB)/8, $0x8080808080808080
 DATA places<>+16(SB)/8, $0x0706050403020100
@@ -12,24 +12,24 @@ DATA places<>+32(SB)/8, $0x8080808080808080
 DATA places<>+40(SB)/8, $0x8080808080808080
 GLOBL places<>(SB), RODATA|NOPTR, $48
 
-// FOLD moves the 16 octets in x by the distance of the constants in k; t is lost.
+// FOLD moves the 16 bytes in x by the distance of the constants in k; t is lost.
 #define FOLD(k, x, t) \
 	MOVOA     x, t;         \
 	PCLMULQDQ $0x00, k, x;  \
 	PCLMULQDQ $0x11, k, t;  \
 	PXOR      t, x
 
-// WIDE is FOLD for four times 16 octets, with the 64 octets at mem added.
+// WIDE is FOLD for four times 16 bytes, with the 64 bytes at mem added.
 #define WIDE(k, z, t, mem) \
 	VPCLMULQDQ $0x00, k, z, t;  \
 	VPCLMULQDQ $0x11, k, z, z;  \
 	VPXORQ     mem, z, z;       \
 	VPXORQ     t, z, z
 
-// func foldOctets(k *folding, first, second uint64, p *byte, n int, wide bool) uint32
+// func foldBytes(k *folding, first, second uint64, p *byte, n int, wide bool) uint32
 //
-// X0 has the 16 octets that stand for all before SI; CX octets are left.
-TEXT ·foldOctets(SB), NOSPLIT, $0-52
+// X0 has the 16 bytes that stand for all before SI; CX bytes are left.
+TEXT ·foldBytes(SB), NOSPLIT, $0-52
 	MOVQ       k+0(FP), DI
 	MOVQ       first+8(FP), X0
 	MOVQ       second+16(FP), X1
@@ -44,7 +44,7 @@ TEXT ·foldOctets(SB), NOSPLIT, $0-52
 	CMPQ       CX, $496
 	JLT        fours
 
-	// 256 octets at a time, the first of them the 16 in X0 and the 240 from SI on.
+	// 256 bytes at a time, the first of them the 16 in X0 and the 240 from SI on.
 	VBROADCASTI32X4 16(DI), Z8    // folding.by512
 	VBROADCASTI32X4 32(DI), Z9    // folding.by2048
 	VMOVDQU64       -16(SI), Z1
@@ -85,7 +85,7 @@ narrow:
 	VZEROUPPER
 	JMP merge
 
-	// 64 octets at a time.
+	// 64 bytes at a time.
 fours:
 	MOVOU 16(DI), X8              // folding.by512
 	MOVOU 0(SI), X1

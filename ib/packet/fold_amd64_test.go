@@ -12,8 +12,8 @@ import (
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
-// judge compares carry-less multiplication, 16 and 64 octets at a time, with the tables. The
-// octets are read at every alignment, and nothing after them.
+// judge compares carry-less multiplication, 16 and 64 bytes at a time, with the tables. The
+// bytes are read at every alignment, and nothing after them.
 func judge(t *testing.T, b []byte, crc uint32) {
 	t.Helper()
 	if len(b) < 16 {
@@ -31,12 +31,12 @@ func judge(t *testing.T, b []byte, crc uint32) {
 		if wide && !foldsWide {
 			continue
 		}
-		if got := foldOctets(icrcFolding, word(b)^uint64(crc), word(b[8:]), p, len(rest), wide); got != want32 {
-			t.Fatalf("CRC-32 of %d octets after %#x, wide %v: %#08x, by tables %#08x\n%x", len(b), crc, wide, got, want32, b)
+		if got := foldBytes(icrcFolding, word(b)^uint64(crc), word(b[8:]), p, len(rest), wide); got != want32 {
+			t.Fatalf("CRC-32 of %d bytes after %#x, wide %v: %#08x, by tables %#08x\n%x", len(b), crc, wide, got, want32, b)
 		}
-		got := foldOctets(vcrcFolding, word(b)^0xFFFF, word(b[8:]), p, len(rest), wide)
+		got := foldBytes(vcrcFolding, word(b)^0xFFFF, word(b[8:]), p, len(rest), wide)
 		if got>>16 != 0 || uint16(got) != want16 {
-			t.Fatalf("CRC-16 of %d octets, wide %v: %#08x, by tables %#04x\n%x", len(b), wide, got, want16, b)
+			t.Fatalf("CRC-16 of %d bytes, wide %v: %#08x, by tables %#04x\n%x", len(b), wide, got, want16, b)
 		}
 	}
 }
@@ -48,23 +48,23 @@ func needFold(t testing.TB) {
 	}
 }
 
-// TestFoldAgainstTables tries every length up to 1,300 octets, which takes each loop
+// TestFoldAgainstTables tries every length up to 1,300 bytes, which takes each loop
 // several times and ends it with each remainder, and those around the longest packet.
 func TestFoldAgainstTables(t *testing.T) {
 	needFold(t)
 	const seed = 1
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	octets := make([]byte, MaxSize+32)
-	for i := range octets {
-		octets[i] = byte(random.Uint32())
+	raw := make([]byte, MaxSize+32)
+	for i := range raw {
+		raw[i] = byte(random.Uint32())
 	}
 	for n := range 1300 {
 		at := random.IntN(32)
-		judge(t, octets[at:at+n:at+n], random.Uint32())
+		judge(t, raw[at:at+n:at+n], random.Uint32())
 	}
 	for n := MaxSize - 300; n <= MaxSize; n++ {
-		judge(t, octets[n%32:][:n:n], random.Uint32())
+		judge(t, raw[n%32:][:n:n], random.Uint32())
 	}
 }
 
@@ -82,7 +82,7 @@ func TestFoldSeesEveryBit(t *testing.T) {
 	}
 }
 
-// TestFoldReadsNoFurther: octets before and after change nothing.
+// TestFoldReadsNoFurther: bytes before and after change nothing.
 func TestFoldReadsNoFurther(t *testing.T) {
 	needFold(t)
 	for n := 16; n < 600; n++ {
@@ -96,7 +96,7 @@ func TestFoldReadsNoFurther(t *testing.T) {
 			b[i], b[16+i], b[32+n+i] = byte(i), byte(n), byte(i*n)
 		}
 		if x2, y2 := of(); x2 != x || y2 != y {
-			t.Fatalf("%d octets: %#x and %#x, with others around them %#x and %#x", n, x, y, x2, y2)
+			t.Fatalf("%d bytes: %#x and %#x, with others around them %#x and %#x", n, x, y, x2, y2)
 		}
 	}
 }

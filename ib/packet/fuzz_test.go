@@ -39,7 +39,7 @@ func FuzzParse(f *testing.F) {
 
 // fuzzHeader writes one field of a header and reads all of them: that field
 // has the value as far as it fits, and writing back what was there before
-// restores every octet.
+// restores every byte.
 func fuzzHeader(f *testing.F, header string) {
 	fields := headerFields(f)[header]
 	fields = slices.DeleteFunc(fields, isReserved)
@@ -47,14 +47,14 @@ func fuzzHeader(f *testing.F, header string) {
 		v := fieldValue(f, field)
 		f.Add(uint8(i), v[:], make([]byte, sizeOf[header]))
 	}
-	f.Fuzz(func(t *testing.T, which uint8, in, octets []byte) {
-		if len(octets) < sizeOf[header] || len(in) != len(value{}) {
+	f.Fuzz(func(t *testing.T, which uint8, in, raw []byte) {
+		if len(raw) < sizeOf[header] || len(in) != len(value{}) {
 			return
 		}
 		field := fields[int(which)%len(fields)]
 		a := accessors[header][field.Name]
-		was := a.get(octets)
-		changed := bytes.Clone(octets)
+		was := a.get(raw)
+		changed := bytes.Clone(raw)
 		want := value(in)
 		a.set(changed, want)
 		for i := range 8*len(want) - field.Width {
@@ -63,8 +63,8 @@ func fuzzHeader(f *testing.F, header string) {
 		if got := a.get(changed); got != want {
 			t.Fatalf("%s.%s = %x after writing %x", header, field.Name, got, in)
 		}
-		if a.set(changed, was); !bytes.Equal(changed, octets) {
-			t.Fatalf("%s.%s written and restored: %x, was %x", header, field.Name, changed, octets)
+		if a.set(changed, was); !bytes.Equal(changed, raw) {
+			t.Fatalf("%s.%s written and restored: %x, was %x", header, field.Name, changed, raw)
 		}
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 )
 
-// GRHSize is the length of the global route header in octets.
+// GRHSize is the length of the global route header in bytes.
 const GRHSize = 40
 
 const (
@@ -42,11 +42,11 @@ func (h *GRH) SetFlowLabel(v uint32) {
 	binary.BigEndian.PutUint32(h[0:], rest|v&maskFlowLabel)
 }
 
-// PayLen is the number of octets after the GRH, the ICRC counted and the VCRC
+// PayLen is the number of bytes after the GRH, the ICRC counted and the VCRC
 // not.
 func (h *GRH) PayLen() uint16 { return binary.BigEndian.Uint16(h[4:]) }
 
-// SetPayLen sets the number of octets after the GRH.
+// SetPayLen sets the number of bytes after the GRH.
 func (h *GRH) SetPayLen(v uint16) { binary.BigEndian.PutUint16(h[4:], v) }
 
 // NxtHdr is the type of the next header, 0x1B for a BTH.

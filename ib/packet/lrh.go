@@ -7,10 +7,10 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 )
 
-// LRHSize is the length of the local route header in octets.
+// LRHSize is the length of the local route header in bytes.
 const LRHSize = 8
 
-// wordSize is the unit of LRH.PktLen in octets.
+// wordSize is the unit of LRH.PktLen in bytes.
 const wordSize = 4
 
 // LNH is the link next header: what follows the local route header.
@@ -30,11 +30,11 @@ func (n LNH) IsRaw() bool { return n == LNHRaw || n == LNHRawIPv6 }
 // LRH is the local route header, the first of every packet.
 type LRH [LRHSize]byte
 
-// ParseLRH views the first octets of a packet as its local route header,
+// ParseLRH views the first bytes of a packet as its local route header,
 // without looking at anything else.
 func ParseLRH(packet []byte) (*LRH, error) {
 	if len(packet) < LRHSize {
-		return nil, fmt.Errorf("packet: %d octets, an LRH alone has %d", len(packet), LRHSize)
+		return nil, fmt.Errorf("packet: %d bytes, an LRH alone has %d", len(packet), LRHSize)
 	}
 	return (*LRH)(packet), nil
 }
@@ -69,7 +69,7 @@ func (h *LRH) DLID() ib.LID { return ib.LID(binary.BigEndian.Uint16(h[2:])) }
 // SetDLID sets the destination.
 func (h *LRH) SetDLID(v ib.LID) { binary.BigEndian.PutUint16(h[2:], uint16(v)) }
 
-// PktLen is the length of the packet in words of 4 octets, from the LRH to the
+// PktLen is the length of the packet in words of 4 bytes, from the LRH to the
 // last word before the VCRC.
 func (h *LRH) PktLen() uint16 { return binary.BigEndian.Uint16(h[4:]) & maxPktLen }
 

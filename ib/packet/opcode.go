@@ -68,7 +68,7 @@ func (o OpCode) IsValid() bool { return layouts[o].valid }
 func (o OpCode) Headers() HeaderSet { return layouts[o].headers }
 
 // HasPayload reports whether packets of this opcode carry a payload (which may
-// have no octets).
+// have no bytes).
 func (o OpCode) HasPayload() bool { return layouts[o].payload }
 
 // String names the transport and the operation.
@@ -102,7 +102,7 @@ var headerSizes = [8]int{
 // Has reports whether all headers of other are in s.
 func (s HeaderSet) Has(other HeaderSet) bool { return s&other == other }
 
-// Size is the length of all headers of s in octets.
+// Size is the length of all headers of s in bytes.
 func (s HeaderSet) Size() int {
 	size := 0
 	for i, n := range headerSizes {
@@ -168,7 +168,7 @@ type layout struct {
 	valid   bool
 	payload bool
 	headers HeaderSet
-	size    int // of the headers, in octets
+	size    int // of the headers, in bytes
 }
 
 // layouts is operations spread over the 256 opcodes, for one look-up a packet.

@@ -6,11 +6,11 @@ import "fmt"
 const maxPktLen = 1<<11 - 1
 
 // MaxSize is the length of the longest packet that an LRH can describe, in
-// octets, VCRC included.
+// bytes, VCRC included.
 const MaxSize = maxPktLen*wordSize + VCRCSize
 
 // View is a packet taken apart. Headers, payload and CRCs lie inside the
-// octets that were parsed: what is written through them changes the packet.
+// bytes that were parsed: what is written through them changes the packet.
 type View struct {
 	LRH *LRH
 	GRH *GRH // nil without one
@@ -28,7 +28,7 @@ type View struct {
 	IETH         *IETH
 
 	Payload []byte          // without pad; with its IPv6 header when LNH is LNHRawIPv6
-	Pad     []byte          // BTH.PadCnt octets
+	Pad     []byte          // BTH.PadCnt bytes
 	ICRC    *[ICRCSize]byte // nil in a raw packet
 	VCRC    *[VCRCSize]byte
 }
@@ -61,7 +61,7 @@ func (v *View) parse(packet []byte) error {
 		return fmt.Errorf("packet: LVer %d, want 0", h.LVer())
 	}
 	if want := int(h.PktLen())*wordSize + VCRCSize; len(packet) != want {
-		return fmt.Errorf("packet: %d octets, PktLen %d and the VCRC make %d",
+		return fmt.Errorf("packet: %d bytes, PktLen %d and the VCRC make %d",
 			len(packet), h.PktLen(), want)
 	}
 	end := len(packet) - VCRCSize
@@ -70,7 +70,7 @@ func (v *View) parse(packet []byte) error {
 	switch h.LNH() {
 	case LNHRaw:
 		if len(rest) < RWHSize {
-			return fmt.Errorf("packet: raw with %d octets after the LRH, an RWH has %d", len(rest), RWHSize)
+			return fmt.Errorf("packet: raw with %d bytes after the LRH, an RWH has %d", len(rest), RWHSize)
 		}
 		v.RWH = (*RWH)(rest)
 		v.Payload = rest[RWHSize:]
@@ -89,7 +89,7 @@ func (v *View) parse(packet []byte) error {
 // parseGRH takes the GRH off b and returns what follows.
 func (v *View) parseGRH(b []byte) ([]byte, error) {
 	if len(b) < GRHSize {
-		return nil, fmt.Errorf("packet: %d octets after the LRH, a GRH has %d", len(b), GRHSize)
+		return nil, fmt.Errorf("packet: %d bytes after the LRH, a GRH has %d", len(b), GRHSize)
 	}
 	h := (*GRH)(b)
 	rest := b[GRHSize:]
@@ -99,7 +99,7 @@ func (v *View) parseGRH(b []byte) ([]byte, error) {
 	case h.NxtHdr() != grhNxtHdrBTH:
 		return nil, fmt.Errorf("packet: GRH with NxtHdr 0x%02x, want 0x%02x (BTH)", h.NxtHdr(), grhNxtHdrBTH)
 	case int(h.PayLen()) != len(rest):
-		return nil, fmt.Errorf("packet: GRH with PayLen %d, %d octets follow", h.PayLen(), len(rest))
+		return nil, fmt.Errorf("packet: GRH with PayLen %d, %d bytes follow", h.PayLen(), len(rest))
 	}
 	v.GRH = h
 	return rest, nil
@@ -108,7 +108,7 @@ func (v *View) parseGRH(b []byte) ([]byte, error) {
 // parseTransport takes b apart, which reaches from the BTH to the ICRC.
 func (v *View) parseTransport(b []byte) error {
 	if len(b) < BTHSize+ICRCSize {
-		return fmt.Errorf("packet: %d octets from the BTH to the ICRC, want at least %d", len(b), BTHSize+ICRCSize)
+		return fmt.Errorf("packet: %d bytes from the BTH to the ICRC, want at least %d", len(b), BTHSize+ICRCSize)
 	}
 	h := (*BTH)(b)
 	if h.TVer() != 0 {
@@ -123,10 +123,10 @@ func (v *View) parseTransport(b []byte) error {
 	pad := int(h.PadCnt())
 	switch payload := len(rest) - l.size - pad; {
 	case payload < 0:
-		return fmt.Errorf("packet: %d octets between BTH and ICRC, %v has %d of headers and PadCnt is %d",
+		return fmt.Errorf("packet: %d bytes between BTH and ICRC, %v has %d of headers and PadCnt is %d",
 			len(rest), h.OpCode(), l.size, pad)
 	case !l.payload && payload+pad != 0:
-		return fmt.Errorf("packet: %v with a payload of %d octets and PadCnt %d, want none",
+		return fmt.Errorf("packet: %v with a payload of %d bytes and PadCnt %d, want none",
 			h.OpCode(), payload, pad)
 	}
 	v.layTransport(h, l, b)

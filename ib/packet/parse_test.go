@@ -11,16 +11,16 @@ import (
 
 // part is a header of a View under its name.
 type part struct {
-	name   string
-	octets []byte
+	name  string
+	bytes []byte
 }
 
 // parts lists the headers of v in their order on the wire.
 func parts(v *View) []part {
 	var ps []part
-	add := func(name string, present bool, octets func() []byte) {
+	add := func(name string, present bool, raw func() []byte) {
 		if present {
-			ps = append(ps, part{name, octets()})
+			ps = append(ps, part{name, raw()})
 		}
 	}
 	add("LRH", v.LRH != nil, func() []byte { return v.LRH[:] })
@@ -51,7 +51,7 @@ func names(v *View) []string {
 func joined(v *View) []byte {
 	var b []byte
 	for _, p := range parts(v) {
-		b = append(b, p.octets...)
+		b = append(b, p.bytes...)
 	}
 	b = append(append(b, v.Payload...), v.Pad...)
 	if v.ICRC != nil {
@@ -93,16 +93,16 @@ func TestParseTruncated(t *testing.T) {
 	for _, vec := range allVectors(t) {
 		for n := range vec.Packet {
 			if _, err := Parse(vec.Packet[:n:n]); err == nil {
-				t.Errorf("%s cut to %d octets: no error", vec.Name, n)
+				t.Errorf("%s cut to %d bytes: no error", vec.Name, n)
 			}
 		}
 		if _, err := Parse(append(bytes.Clone(vec.Packet), 0)); err == nil {
-			t.Errorf("%s with an octet too many: no error", vec.Name)
+			t.Errorf("%s with a byte too many: no error", vec.Name)
 		}
 	}
 }
 
-// cutTo shortens a packet to n octets before the VCRC and makes PktLen agree.
+// cutTo shortens a packet to n bytes before the VCRC and makes PktLen agree.
 func cutTo(packet []byte, n int) []byte {
 	p := bytes.Clone(packet[:n+VCRCSize])
 	(*LRH)(p).SetPktLen(uint16(n / 4))
@@ -117,11 +117,11 @@ func TestParseErrors(t *testing.T) {
 		want   string
 	}{
 		{"HDR_RC_ACK", "LVer", func(p []byte) []byte { (*LRH)(p).SetLVer(1); return p }, "LVer 1, want 0"},
-		{"HDR_RC_ACK", "PktLen too small", func(p []byte) []byte { (*LRH)(p).SetPktLen(6); return p }, "30 octets, PktLen 6 and the VCRC make 26"},
+		{"HDR_RC_ACK", "PktLen too small", func(p []byte) []byte { (*LRH)(p).SetPktLen(6); return p }, "30 bytes, PktLen 6 and the VCRC make 26"},
 		{"HDR_RC_ACK", "PktLen too large", func(p []byte) []byte { (*LRH)(p).SetPktLen(8); return p }, "PktLen 8 and the VCRC make 34"},
-		{"HDR_RC_ACK", "no room for the AETH", func(p []byte) []byte { return cutTo(p, 24) }, "0 octets between BTH and ICRC, RC acknowledge has 4 of headers"},
-		{"HDR_RC_ACK", "no room for the ICRC", func(p []byte) []byte { return cutTo(p, 20) }, "12 octets from the BTH to the ICRC, want at least 16"},
-		{"HDR_RC_ACK", "no room for the BTH", func(p []byte) []byte { return cutTo(p, 8) }, "0 octets from the BTH"},
+		{"HDR_RC_ACK", "no room for the AETH", func(p []byte) []byte { return cutTo(p, 24) }, "0 bytes between BTH and ICRC, RC acknowledge has 4 of headers"},
+		{"HDR_RC_ACK", "no room for the ICRC", func(p []byte) []byte { return cutTo(p, 20) }, "12 bytes from the BTH to the ICRC, want at least 16"},
+		{"HDR_RC_ACK", "no room for the BTH", func(p []byte) []byte { return cutTo(p, 8) }, "0 bytes from the BTH"},
 		{"HDR_RC_ACK", "TVer", func(p []byte) []byte { (*BTH)(p[8:]).SetTVer(15); return p }, "TVer 15, want 0"},
 		{"HDR_RC_ACK", "pad without payload", func(p []byte) []byte { (*BTH)(p[8:]).SetPadCnt(1); return p }, "PadCnt is 1"},
 		{"HDR_RC_WRITE_ONLY_IMM", "payload where there is none", func(p []byte) []byte { (*BTH)(p[8:]).SetOpCode(0x0C); return p }, "RC RDMA READ request with a payload"},
@@ -129,8 +129,8 @@ func TestParseErrors(t *testing.T) {
 		{"HDR_RC_SEND_ONLY_PAD", "pad longer than the payload", func(p []byte) []byte { return cutTo(p, 24) }, "PadCnt is 2"},
 		{"HDR_UD_SEND_ONLY_GRH", "IPVer", func(p []byte) []byte { (*GRH)(p[8:]).SetIPVer(4); return p }, "IPVer 4, want 6"},
 		{"HDR_UD_SEND_ONLY_GRH", "NxtHdr", func(p []byte) []byte { (*GRH)(p[8:]).SetNxtHdr(59); return p }, "NxtHdr 0x3b, want 0x1b"},
-		{"HDR_UD_SEND_ONLY_GRH", "PayLen", func(p []byte) []byte { (*GRH)(p[8:]).SetPayLen(55); return p }, "PayLen 55, 56 octets follow"},
-		{"HDR_UD_SEND_ONLY_GRH", "no room for the GRH", func(p []byte) []byte { return cutTo(p, 44) }, "36 octets after the LRH, a GRH has 40"},
+		{"HDR_UD_SEND_ONLY_GRH", "PayLen", func(p []byte) []byte { (*GRH)(p[8:]).SetPayLen(55); return p }, "PayLen 55, 56 bytes follow"},
+		{"HDR_UD_SEND_ONLY_GRH", "no room for the GRH", func(p []byte) []byte { return cutTo(p, 44) }, "36 bytes after the LRH, a GRH has 40"},
 		{"HDR_RAW_ETHERTYPE", "no room for the RWH", func(p []byte) []byte { return cutTo(p, 8) }, "an RWH has 4"},
 	}
 	for _, tt := range tests {
@@ -157,7 +157,7 @@ func TestParseShortestPackets(t *testing.T) {
 	}
 	for n := range LRHSize {
 		if h, err := ParseLRH(make([]byte, n)); err == nil || h != nil {
-			t.Errorf("LRH of %d octets: %v, %v", n, h, err)
+			t.Errorf("LRH of %d bytes: %v, %v", n, h, err)
 		}
 	}
 }
@@ -218,7 +218,7 @@ func TestOpCodes(t *testing.T) {
 			size += sizeOf[name]
 		}
 		if o.Headers().Size() != size {
-			t.Errorf("%v: headers of %d octets, want %d", o, o.Headers().Size(), size)
+			t.Errorf("%v: headers of %d bytes, want %d", o, o.Headers().Size(), size)
 		}
 	}
 }

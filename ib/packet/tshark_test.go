@@ -28,8 +28,8 @@ type expected struct {
 	packet string // name of the packet
 	field  string // name in the golden packets
 	tshark string // name in tshark
-	first  int    // first octet in the packet
-	last   int    // last octet in the packet
+	first  int    // first byte in the packet
+	last   int    // last byte in the packet
 	width  int    // in bits
 	value  *big.Int
 }
@@ -71,11 +71,11 @@ func vectorSamples(t *testing.T) []sample {
 			}
 		}
 		for _, f := range vec.HeaderFields {
-			v, err := f.Octets()
+			v, err := f.Bytes()
 			add(f.Name, f.TShark, 8*vec.MADOffset+f.MADBit, f.Width, v, err)
 		}
 		for _, f := range vec.Fields {
-			v, err := f.Octets()
+			v, err := f.Bytes()
 			if vec.MAD != nil {
 				add(f.Name, f.TShark, 8*vec.MADOffset+f.MADBit, f.Width, v, err)
 			} else {
@@ -117,12 +117,12 @@ func builtSamples(t *testing.T) []sample {
 					}
 					a := accessors[h.name][f.Name]
 					if !isLayout(h.name, f.Name) {
-						a.set(h.octets, value{8: byte(random.Uint32()), 14: byte(random.Uint32()), 15: byte(random.Uint32())})
+						a.set(h.bytes, value{8: byte(random.Uint32()), 14: byte(random.Uint32()), 15: byte(random.Uint32())})
 					}
-					want := a.get(h.octets)
+					want := a.get(h.bytes)
 					s.expected = append(s.expected, expect(name, h.name+"."+f.Name, f.TShark, 8*at+f.Bit, f.Width, want[:]))
 				}
-				at += len(h.octets)
+				at += len(h.bytes)
 			}
 			if err := Seal(p); err != nil {
 				t.Fatal(err)
@@ -154,12 +154,12 @@ type shown struct {
 }
 
 // dissect has tshark read a capture and lists the fields of each packet.
-func dissect(t *testing.T, octets []byte) []map[string][]shown {
+func dissect(t *testing.T, raw []byte) []map[string][]shown {
 	t.Helper()
 	tshark := need.Program(t, "tshark")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "test.pcap")
-	if err := os.WriteFile(file, octets, 0o600); err != nil {
+	if err := os.WriteFile(file, raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), tshark, "-n", "-r", file, "-T", "pdml")
@@ -216,8 +216,8 @@ func parseShown(t *testing.T, e xml.StartElement) (f shown) {
 	return f
 }
 
-// value is the number that tshark shows. It lists the octets that it read the
-// field from, or for some fields of a few bits the octets around them; the
+// value is the number that tshark shows. It lists the bytes that it read the
+// field from, or for some fields of a few bits the bytes around them; the
 // number is then in the text for people.
 func (f shown) value(width int) (*big.Int, error) {
 	v, ok := new(big.Int).SetString(f.Value, 16)
@@ -274,7 +274,7 @@ var dissectorFaults = []struct {
 		regexp.MustCompile(`^Notice259 (DataValid|LIDADDR[12]|PKEY|SL|QP[12]|GIDADDR[12]|SWLIDADDR|PORTNO|ICRC|VCRC)$`),
 	},
 	{
-		"the direction bit is looked for above the octet that was read",
+		"the direction bit is looked for above the byte that was read",
 		regexp.MustCompile(`^DR_NodeInfo_returning SMP\.D$`),
 	},
 	{

@@ -12,7 +12,7 @@ import (
 // AllPorts in PortSelect is all ports of the device together.
 const AllPorts ib.PortNum = 0xFF
 
-// PortCountersSize is the length of PortCounters in octets.
+// PortCountersSize is the length of PortCounters in bytes.
 const PortCountersSize = 44
 
 // CounterSelect is PortCounters.CounterSelect.
@@ -65,8 +65,8 @@ type PortCounters struct {
 	ExcessiveBufferOverrunErrors uint8 // 4 bits
 	QP1Dropped                   uint16
 	VL15Dropped                  uint16
-	PortXmitData                 uint32 // units of 4 octets
-	PortRcvData                  uint32 // units of 4 octets
+	PortXmitData                 uint32 // units of 4 bytes
+	PortRcvData                  uint32 // units of 4 bytes
 	PortXmitPkts                 uint32
 	PortRcvPkts                  uint32
 	PortXmitWait                 uint32 // ticks
@@ -85,7 +85,7 @@ func (*PortCounters) ID() mad.AttributeID { return AttrPortCounters }
 // String prints the fields; reserved bits are left out.
 func (a PortCounters) String() string { return show.Fields(a) }
 
-// UnmarshalBinary reads PortCountersSize octets.
+// UnmarshalBinary reads PortCountersSize bytes.
 func (p *PortCounters) UnmarshalBinary(data []byte) error {
 	if err := checkLength("PortCounters", data, PortCountersSize); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (p *PortCounters) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// AppendBinary appends PortCountersSize octets. It fails for a value that does
+// AppendBinary appends PortCountersSize bytes. It fails for a value that does
 // not fit its bits.
 func (p *PortCounters) AppendBinary(b []byte) ([]byte, error) {
 	for _, narrow := range []struct {
@@ -152,7 +152,7 @@ func (p *PortCounters) AppendBinary(b []byte) ([]byte, error) {
 
 func checkLength(attribute string, data []byte, size int) error {
 	if len(data) < size {
-		return fmt.Errorf("%s: %d octets, want %d", attribute, len(data), size)
+		return fmt.Errorf("%s: %d bytes, want %d", attribute, len(data), size)
 	}
 	return nil
 }

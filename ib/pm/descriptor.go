@@ -14,7 +14,7 @@ import (
 type Descriptor struct {
 	ID   mad.AttributeID
 	Name string
-	// Size is the length in octets.
+	// Size is the length in bytes.
 	Size int
 	// New makes an empty attribute.
 	New func() Attribute

@@ -24,15 +24,15 @@ func TestDescriptors(t *testing.T) {
 		if got, ok := Describe(d.ID); !ok || got.Name != d.Name {
 			t.Errorf("Describe(%#x) is %q, %v", d.ID, got.Name, ok)
 		}
-		octets, err := a.AppendBinary(nil)
-		if err != nil || len(octets) != d.Size {
-			t.Fatalf("%s has %d octets on the wire, %d are described: %v", d.Name, len(octets), d.Size, err)
+		bytes, err := a.AppendBinary(nil)
+		if err != nil || len(bytes) != d.Size {
+			t.Fatalf("%s has %d bytes on the wire, %d are described: %v", d.Name, len(bytes), d.Size, err)
 		}
-		if got, err := Decode(d.ID, octets); err != nil || !reflect.DeepEqual(got, a) {
+		if got, err := Decode(d.ID, bytes); err != nil || !reflect.DeepEqual(got, a) {
 			t.Errorf("%s is decoded as %v, %v", d.Name, got, err)
 		}
-		if _, err := Decode(d.ID, octets[:d.Size-1]); err == nil {
-			t.Errorf("%s of %d octets was decoded", d.Name, d.Size-1)
+		if _, err := Decode(d.ID, bytes[:d.Size-1]); err == nil {
+			t.Errorf("%s of %d bytes was decoded", d.Name, d.Size-1)
 		}
 	}
 	if _, err := Decode(mad.AttrClassPortInfo, make([]byte, DataSize)); !errors.Is(err, ErrUnknown) {

@@ -8,7 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// Lengths of the details in octets.
+// Lengths of the details in bytes.
 const (
 	PortRcvErrorDetailsSize    = 16
 	PortXmitDiscardDetailsSize = 12
@@ -49,7 +49,7 @@ func (*PortRcvErrorDetails) ID() mad.AttributeID { return AttrPortRcvErrorDetail
 // String prints the fields; reserved bits are left out.
 func (a PortRcvErrorDetails) String() string { return show.Fields(a) }
 
-// UnmarshalBinary reads PortRcvErrorDetailsSize octets.
+// UnmarshalBinary reads PortRcvErrorDetailsSize bytes.
 func (p *PortRcvErrorDetails) UnmarshalBinary(data []byte) error {
 	if err := checkLength("PortRcvErrorDetails", data, PortRcvErrorDetailsSize); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (p *PortRcvErrorDetails) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// AppendBinary appends PortRcvErrorDetailsSize octets; it cannot fail.
+// AppendBinary appends PortRcvErrorDetailsSize bytes; it cannot fail.
 func (p *PortRcvErrorDetails) AppendBinary(b []byte) ([]byte, error) {
 	return appendDetails(b, p.reserved0, p.PortSelect, p.CounterSelect, p.counters()), nil
 }
@@ -96,7 +96,7 @@ func (*PortXmitDiscardDetails) ID() mad.AttributeID { return AttrPortXmitDiscard
 // String prints the fields; reserved bits are left out.
 func (a PortXmitDiscardDetails) String() string { return show.Fields(a) }
 
-// UnmarshalBinary reads PortXmitDiscardDetailsSize octets.
+// UnmarshalBinary reads PortXmitDiscardDetailsSize bytes.
 func (p *PortXmitDiscardDetails) UnmarshalBinary(data []byte) error {
 	if err := checkLength("PortXmitDiscardDetails", data, PortXmitDiscardDetailsSize); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (p *PortXmitDiscardDetails) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// AppendBinary appends PortXmitDiscardDetailsSize octets; it cannot fail.
+// AppendBinary appends PortXmitDiscardDetailsSize bytes; it cannot fail.
 func (p *PortXmitDiscardDetails) AppendBinary(b []byte) ([]byte, error) {
 	return appendDetails(b, p.reserved0, p.PortSelect, p.CounterSelect, p.counters()), nil
 }

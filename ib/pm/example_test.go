@@ -20,11 +20,11 @@ func ExampleDecode() {
 		log.Fatal(err)
 	}
 	copy(request.Data[:], data)
-	octets, err := request.AppendBinary(nil)
+	bytes, err := request.AppendBinary(nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(len(octets), "octets")
+	fmt.Println(len(bytes), "bytes")
 
 	answer := pm.PortCounters{PortSelect: 3, PortXmitConstraintErrors: 2, PortXmitData: 1000}
 	if data, err = answer.AppendBinary(nil); err != nil {
@@ -35,8 +35,8 @@ func ExampleDecode() {
 		log.Fatal(err)
 	}
 	counters := attribute.(*pm.PortCounters)
-	fmt.Println(counters.PortXmitConstraintErrors, "packets refused for their key,", 4*counters.PortXmitData, "octets sent")
+	fmt.Println(counters.PortXmitConstraintErrors, "packets refused for their key,", 4*counters.PortXmitData, "bytes sent")
 	// Output:
-	// 256 octets
-	// 2 packets refused for their key, 4000 octets sent
+	// 256 bytes
+	// 2 packets refused for their key, 4000 bytes sent
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// PortCountersExtendedSize is the length of PortCountersExtended in octets.
+// PortCountersExtendedSize is the length of PortCountersExtended in bytes.
 // An agent of the older form, which ends after PortMulticastRcvPkts, leaves the
 // rest zero.
 const PortCountersExtendedSize = 184
@@ -33,8 +33,8 @@ type PortCountersExtended struct {
 	PortSelect                   ib.PortNum
 	CounterSelect                ExtendedSelect
 	CounterSelect2               uint32
-	PortXmitData                 uint64 // units of 4 octets
-	PortRcvData                  uint64 // units of 4 octets
+	PortXmitData                 uint64 // units of 4 bytes
+	PortRcvData                  uint64 // units of 4 bytes
 	PortXmitPkts                 uint64
 	PortRcvPkts                  uint64
 	PortUnicastXmitPkts          uint64
@@ -59,7 +59,7 @@ type PortCountersExtended struct {
 	reserved0 uint8
 }
 
-// offExtendedCounters is where the counters begin, in octets.
+// offExtendedCounters is where the counters begin, in bytes.
 const offExtendedCounters = 8
 
 // counters lists the counters in their order on the wire.
@@ -87,7 +87,7 @@ func (*PortCountersExtended) ID() mad.AttributeID { return AttrPortCountersExten
 // String prints the fields; reserved bits are left out.
 func (a PortCountersExtended) String() string { return show.Fields(a) }
 
-// UnmarshalBinary reads PortCountersExtendedSize octets.
+// UnmarshalBinary reads PortCountersExtendedSize bytes.
 func (p *PortCountersExtended) UnmarshalBinary(data []byte) error {
 	if err := checkLength("PortCountersExtended", data, PortCountersExtendedSize); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (p *PortCountersExtended) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// AppendBinary appends PortCountersExtendedSize octets; it cannot fail.
+// AppendBinary appends PortCountersExtendedSize bytes; it cannot fail.
 func (p *PortCountersExtended) AppendBinary(b []byte) ([]byte, error) {
 	b = append(b, p.reserved0, byte(p.PortSelect))
 	b = binary.BigEndian.AppendUint16(b, uint16(p.CounterSelect))

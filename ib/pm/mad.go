@@ -10,7 +10,7 @@ import (
 // ClassVersion is the class version of performance management.
 const ClassVersion uint8 = 1
 
-// Offset and length of the attribute inside a datagram, in octets.
+// Offset and length of the attribute inside a datagram, in bytes.
 const (
 	DataOffset = 64
 	DataSize   = 192
@@ -48,14 +48,14 @@ type MAD struct {
 	reserved24 [DataOffset - mad.HeaderSize]byte
 }
 
-// String prints the fields; reserved octets are left out.
+// String prints the fields; reserved bytes are left out.
 func (m MAD) String() string { return show.Fields(m) }
 
-// UnmarshalBinary reads a whole datagram of exactly mad.Size octets. It must be
+// UnmarshalBinary reads a whole datagram of exactly mad.Size bytes. It must be
 // of the class of performance management.
 func (m *MAD) UnmarshalBinary(data []byte) error {
 	if len(data) != mad.Size {
-		return fmt.Errorf("PM MAD: %d octets, want %d", len(data), mad.Size)
+		return fmt.Errorf("PM MAD: %d bytes, want %d", len(data), mad.Size)
 	}
 	var v MAD
 	if err := v.Header.UnmarshalBinary(data); err != nil {
@@ -70,7 +70,7 @@ func (m *MAD) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// AppendBinary appends the mad.Size octets of the datagram to b. It fails for
+// AppendBinary appends the mad.Size bytes of the datagram to b. It fails for
 // another class.
 func (m *MAD) AppendBinary(b []byte) ([]byte, error) {
 	if err := checkClass(m.Class); err != nil {

@@ -49,8 +49,8 @@ func xmitDiscardVector() vectors.Vector {
 	copy(v.MAD[16:], []byte{0x00, 0x16})
 	copy(v.MAD[DataOffset:], v.Attribute)
 	for _, f := range []struct {
-		name               string
-		bit, width, octets int
+		name              string
+		bit, width, bytes int
 	}{
 		{"Reserved", 0, 8, 0},
 		{"PortSelect", 8, 8, 0x01},
@@ -60,7 +60,7 @@ func xmitDiscardVector() vectors.Vector {
 		{"PortSwLifetimeLimitDiscards", 64, 16, 0x0809},
 		{"PortSwHOQLifetimeLimitDiscards", 80, 16, 0x0A0B},
 	} {
-		v.Fields = append(v.Fields, vectors.Field{Name: f.name, Bit: f.bit, Width: f.width, Value: fmt.Sprintf("%#x", f.octets)})
+		v.Fields = append(v.Fields, vectors.Field{Name: f.name, Bit: f.bit, Width: f.width, Value: fmt.Sprintf("%#x", f.bytes)})
 	}
 	return v
 }
@@ -165,8 +165,8 @@ func TestTooShort(t *testing.T) {
 		a := decoded(t, c, c.vector.Attribute)
 		for n := range c.size {
 			err := a.UnmarshalBinary(make([]byte, n))
-			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d octets, want %d", n, c.size)) {
-				t.Errorf("%d octets: error %v", n, err)
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d bytes, want %d", n, c.size)) {
+				t.Errorf("%d bytes: error %v", n, err)
 			}
 		}
 		if b, err := a.AppendBinary(nil); err != nil || !bytes.Equal(b, c.vector.Attribute) {
@@ -235,8 +235,8 @@ func TestMADRefused(t *testing.T) {
 		if n > 0 {
 			data[1] = byte(mad.ClassPerfMgt)
 		}
-		if err := m.UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d octets, want 256", n)) {
-			t.Errorf("%d octets: error %v", n, err)
+		if err := m.UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d bytes, want 256", n)) {
+			t.Errorf("%d bytes: error %v", n, err)
 		}
 	}
 	if err := m.UnmarshalBinary(make([]byte, mad.Size)); err == nil || !strings.Contains(err.Error(), "class 0x00, want 0x04") {
@@ -253,14 +253,14 @@ func TestMADRefused(t *testing.T) {
 // TestClassPortInfo puts a ClassPortInfo where performance management has it.
 func TestClassPortInfo(t *testing.T) {
 	want := mad.ClassPortInfo{CapabilityMask: CapAllPortSelect | CapExtendedWidth, Trap: mad.ClassAddress{LID: ib.LID(7)}}
-	octets, err := want.AppendBinary(nil)
+	raw, err := want.AppendBinary(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := MAD{Header: mad.Header{Class: mad.ClassPerfMgt, AttributeID: want.ID()}}
-	copy(m.Data[:], octets)
+	copy(m.Data[:], raw)
 	b, err := m.AppendBinary(nil)
-	if err != nil || !bytes.Equal(b[64:64+mad.ClassPortInfoSize], octets) {
+	if err != nil || !bytes.Equal(b[64:64+mad.ClassPortInfoSize], raw) {
 		t.Fatalf("datagram %x, %v", b, err)
 	}
 	var got mad.ClassPortInfo

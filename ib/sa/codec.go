@@ -14,11 +14,11 @@ type Record interface {
 	// UnmarshalBinary reads the record from the start of data.
 	UnmarshalBinary(data []byte) error
 	// AppendBinary appends the record to b, filled up to a multiple of 8
-	// octets; on an error b is returned as it was.
+	// bytes; on an error b is returned as it was.
 	AppendBinary(b []byte) ([]byte, error)
 }
 
-// offsetUnit is the unit of MAD.AttributeOffset in octets.
+// offsetUnit is the unit of MAD.AttributeOffset in bytes.
 const offsetUnit = 8
 
 // coded is a record that describes its layout once, for both directions.
@@ -28,16 +28,16 @@ type coded interface {
 	layout(c *coder)
 }
 
-// decode reads the size octets of a record from the start of data.
+// decode reads the size bytes of a record from the start of data.
 func decode[T any, P interface {
 	*T
 	coded
 }](r P, size int, data []byte) error {
 	if len(data) < size {
-		return fmt.Errorf("%s: %d octets, want %d", AttributeName(r.ID()), len(data), size)
+		return fmt.Errorf("%s: %d bytes, want %d", AttributeName(r.ID()), len(data), size)
 	}
 	var v T
-	c := coder{octets: data[:size]}
+	c := coder{data: data[:size]}
 	P(&v).layout(&c)
 	if err := c.result(r); err != nil {
 		return err
@@ -46,12 +46,12 @@ func decode[T any, P interface {
 	return nil
 }
 
-// encode appends the size octets of a record to b, and filling.
+// encode appends the size bytes of a record to b, and filling.
 func encode(r coded, size int, b []byte) ([]byte, error) {
 	start := len(b)
 	filled := (size + offsetUnit - 1) / offsetUnit * offsetUnit
 	whole := append(b, make([]byte, filled)...)
-	c := coder{octets: whole[start:], writing: true}
+	c := coder{data: whole[start:], writing: true}
 	r.layout(&c)
 	if err := c.result(r); err != nil {
 		return b, err
@@ -59,10 +59,10 @@ func encode(r coded, size int, b []byte) ([]byte, error) {
 	return whole, nil
 }
 
-// coder goes over the octets of a record field by field.
+// coder goes over the bytes of a record field by field.
 type coder struct {
-	octets  []byte // when writing, zero from here on
-	at      int    // next bit, 0 being the most significant of the first octet
+	data    []byte // when writing, zero from here on
+	at      int    // next bit, 0 being the most significant of the first byte
 	writing bool
 	err     error // the first
 }
@@ -107,9 +107,9 @@ func (c *coder) flag(field *bool) {
 	}
 }
 
-// bytes reads or writes whole octets; the next bit begins one.
+// bytes reads or writes whole bytes; the next bit begins one.
 func (c *coder) bytes(field []byte) {
-	at := c.octets[c.at/8:]
+	at := c.data[c.at/8:]
 	if c.writing {
 		copy(at, field)
 	} else {
@@ -118,10 +118,10 @@ func (c *coder) bytes(field []byte) {
 	c.at += 8 * len(field)
 }
 
-// attribute reads or writes the first size octets of a subnet-management
-// attribute; the next bit begins an octet.
+// attribute reads or writes the first size bytes of a subnet-management
+// attribute; the next bit begins a byte.
 func (c *coder) attribute(name string, a smp.Attribute, size int) {
-	at := c.octets[c.at/8:][:size]
+	at := c.data[c.at/8:][:size]
 	c.at += 8 * size
 	var err error
 	if c.writing {
@@ -139,8 +139,8 @@ func (c *coder) attribute(name string, a smp.Attribute, size int) {
 // get takes the next width bits.
 func (c *coder) get(width int) (value uint64) {
 	for width > 0 {
-		octet, room, n := c.step(width)
-		value = value<<n | uint64(*octet>>(room-n)&(1<<n-1))
+		at, room, n := c.step(width)
+		value = value<<n | uint64(*at>>(room-n)&(1<<n-1))
 		width -= n
 	}
 	return value
@@ -149,18 +149,18 @@ func (c *coder) get(width int) (value uint64) {
 // put sets the next width bits to the low bits of value.
 func (c *coder) put(value uint64, width int) {
 	for width > 0 {
-		octet, room, n := c.step(width)
+		at, room, n := c.step(width)
 		width -= n
-		*octet |= byte(value>>width) & (1<<n - 1) << (room - n)
+		*at |= byte(value>>width) & (1<<n - 1) << (room - n)
 	}
 }
 
-// step goes on by up to width bits inside one octet: it gives the octet, the
+// step goes on by up to width bits inside one byte: it gives the byte, the
 // bits that were left in it, and how many of them are taken.
-func (c *coder) step(width int) (octet *byte, room, n int) {
-	octet = &c.octets[c.at/8]
+func (c *coder) step(width int) (at *byte, room, n int) {
+	at = &c.data[c.at/8]
 	room = 8 - c.at%8
 	n = min(room, width)
 	c.at += n
-	return octet, room, n
+	return at, room, n
 }

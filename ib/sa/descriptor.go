@@ -14,7 +14,7 @@ import (
 type Descriptor struct {
 	ID   mad.AttributeID
 	Name string
-	// Size is the length in octets, without what fills it up to a multiple of 8; 0
+	// Size is the length in bytes, without what fills it up to a multiple of 8; 0
 	// for MultiPathRecord, which has none of its own.
 	Size int
 	// New makes an empty record.

@@ -25,26 +25,26 @@ func TestDescriptors(t *testing.T) {
 		if got, ok := Describe(d.ID); !ok || got.Name != d.Name {
 			t.Errorf("Describe(%#x) is %q, %v", d.ID, got.Name, ok)
 		}
-		octets, err := r.AppendBinary(nil)
+		raw, err := r.AppendBinary(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d.Size > 0 && len(octets) != (d.Size+offsetUnit-1)/offsetUnit*offsetUnit {
-			t.Errorf("%s has %d octets on the wire, and %d are described", d.Name, len(octets), d.Size)
+		if d.Size > 0 && len(raw) != (d.Size+offsetUnit-1)/offsetUnit*offsetUnit {
+			t.Errorf("%s has %d bytes on the wire, and %d are described", d.Name, len(raw), d.Size)
 		}
-		got, err := Decode(d.ID, octets)
+		got, err := Decode(d.ID, raw)
 		if err != nil || reflect.TypeOf(got) != reflect.TypeOf(r) {
 			t.Fatalf("%s is decoded as %T, %v", d.Name, got, err)
 		}
-		if back, err := got.AppendBinary(nil); err != nil || !bytes.Equal(back, octets) {
-			t.Errorf("%s: %x comes back as %x, %v", d.Name, octets, back, err)
+		if back, err := got.AppendBinary(nil); err != nil || !bytes.Equal(back, raw) {
+			t.Errorf("%s: %x comes back as %x, %v", d.Name, raw, back, err)
 		}
 		if d.Size > 0 {
-			if _, err := Decode(d.ID, octets[:d.Size-1]); err == nil {
-				t.Errorf("%s of %d octets was decoded", d.Name, d.Size-1)
+			if _, err := Decode(d.ID, raw[:d.Size-1]); err == nil {
+				t.Errorf("%s of %d bytes was decoded", d.Name, d.Size-1)
 			}
-			if _, err := Decode(d.ID, octets[:d.Size]); err != nil {
-				t.Errorf("%s of its %d octets: %v", d.Name, d.Size, err)
+			if _, err := Decode(d.ID, raw[:d.Size]); err != nil {
+				t.Errorf("%s of its %d bytes: %v", d.Name, d.Size, err)
 			}
 		}
 	}

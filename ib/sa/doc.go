@@ -5,7 +5,7 @@
 // which may be part of a table or the whole data of a datagram, and ignores the rest.
 // It assigns only after its checks and keeps no reference to
 // the input. AppendBinary pads the record with zeros to a multiple of 8
-// octets, so that a table is a sequence of records and AttributeOffset is
+// bytes, so that a table is a sequence of records and AttributeOffset is
 // their length divided by 8. Reserved bits inside a record are kept.
 //
 // Records that are a subnet management attribute with an address in front hold

@@ -28,14 +28,14 @@ func ExampleMAD() {
 		ComponentMask: sa.PathRecordSGID | sa.PathRecordDGID | sa.PathRecordNumbPath | sa.PathRecordReversible,
 	}
 	copy(query.Data[:], record)
-	octets, err := query.AppendBinary(nil)
+	bytes, err := query.AppendBinary(nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 
 	// Who gets it decodes the record by its number.
 	var got sa.MAD
-	if err := got.UnmarshalBinary(octets); err != nil {
+	if err := got.UnmarshalBinary(bytes); err != nil {
 		log.Fatal(err)
 	}
 	decoded, err := sa.Decode(got.AttributeID, got.Data[:])

@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// GUIDInfoRecordSize is the length of GUIDInfoRecord in octets.
+// GUIDInfoRecordSize is the length of GUIDInfoRecord in bytes.
 const GUIDInfoRecordSize = 72
 
 // GUIDInfoRecord is one block of the GUIDs of a port.
@@ -30,7 +30,7 @@ func (*GUIDInfoRecord) ID() mad.AttributeID { return AttrGUIDInfoRecord }
 // String prints the fields; reserved bits are left out.
 func (r GUIDInfoRecord) String() string { return show.Fields(r) }
 
-// UnmarshalBinary reads GUIDInfoRecordSize octets.
+// UnmarshalBinary reads GUIDInfoRecordSize bytes.
 func (r *GUIDInfoRecord) UnmarshalBinary(data []byte) error {
 	return decode(r, GUIDInfoRecordSize, data)
 }

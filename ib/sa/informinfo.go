@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// InformInfoSize is the length of InformInfo in octets.
+// InformInfoSize is the length of InformInfo in bytes.
 const InformInfoSize = 36
 
 // InformInfo subscribes to notices, or ends a subscription. A field of ones
@@ -43,7 +43,7 @@ func (*InformInfo) ID() mad.AttributeID { return AttrInformInfo }
 // String prints the fields; reserved bits are left out.
 func (r InformInfo) String() string { return show.Fields(r) }
 
-// UnmarshalBinary reads InformInfoSize octets.
+// UnmarshalBinary reads InformInfoSize bytes.
 func (r *InformInfo) UnmarshalBinary(data []byte) error { return decode(r, InformInfoSize, data) }
 
 // AppendBinary appends the record.

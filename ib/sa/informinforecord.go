@@ -6,7 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// InformInfoRecordSize is the length of InformInfoRecord in octets.
+// InformInfoRecordSize is the length of InformInfoRecord in bytes.
 const InformInfoRecordSize = 60
 
 // InformInfoRecord is a subscription.
@@ -29,7 +29,7 @@ func (*InformInfoRecord) ID() mad.AttributeID { return AttrInformInfoRecord }
 // String prints the fields; reserved bits are left out.
 func (r InformInfoRecord) String() string { return show.Fields(r) }
 
-// UnmarshalBinary reads InformInfoRecordSize octets.
+// UnmarshalBinary reads InformInfoRecordSize bytes.
 func (r *InformInfoRecord) UnmarshalBinary(data []byte) error {
 	return decode(r, InformInfoRecordSize, data)
 }

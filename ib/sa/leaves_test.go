@@ -68,7 +68,7 @@ func addNumber(add func(string, leaf), name, index string, v reflect.Value) {
 }
 
 func addElements(add func(string, leaf), name string, v reflect.Value) {
-	octets := v.Type().Elem().Kind() == reflect.Uint8 && name != "Ports" && name != "VLs"
+	bytes := v.Type().Elem().Kind() == reflect.Uint8 && name != "Ports" && name != "VLs"
 	switch {
 	case strings.HasPrefix(name, "ServiceData"):
 		add(fmt.Sprintf("%s[%d]", name, v.Len()), leaf{v, func() string {
@@ -79,7 +79,7 @@ func addElements(add func(string, leaf), name string, v reflect.Value) {
 			return plainHex(text)
 		}})
 		return
-	case octets:
+	case bytes:
 		add(name, leaf{v, func() string { return plainHex(fmt.Sprintf("%x", v.Bytes())) }})
 		return
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// LinearForwardingTableRecordSize is the length of LinearForwardingTableRecord in octets.
+// LinearForwardingTableRecordSize is the length of LinearForwardingTableRecord in bytes.
 const LinearForwardingTableRecordSize = 72
 
 // LinearForwardingTableRecord is one block of the table of a switch.
@@ -30,7 +30,7 @@ func (*LinearForwardingTableRecord) ID() mad.AttributeID { return AttrLinearForw
 // String prints the fields; reserved bits are left out.
 func (r LinearForwardingTableRecord) String() string { return show.Fields(r) }
 
-// UnmarshalBinary reads LinearForwardingTableRecordSize octets.
+// UnmarshalBinary reads LinearForwardingTableRecordSize bytes.
 func (r *LinearForwardingTableRecord) UnmarshalBinary(data []byte) error {
 	return decode(r, LinearForwardingTableRecordSize, data)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// LinkRecordSize is the length of LinkRecord in octets.
+// LinkRecordSize is the length of LinkRecord in bytes.
 const LinkRecordSize = 6
 
 // LinkRecord is one direction of a link.
@@ -28,7 +28,7 @@ func (*LinkRecord) ID() mad.AttributeID { return AttrLinkRecord }
 // String prints the fields; reserved bits are left out.
 func (r LinkRecord) String() string { return show.Fields(r) }
 
-// UnmarshalBinary reads LinkRecordSize octets.
+// UnmarshalBinary reads LinkRecordSize bytes.
 func (r *LinkRecord) UnmarshalBinary(data []byte) error { return decode(r, LinkRecordSize, data) }
 
 // AppendBinary appends the record.

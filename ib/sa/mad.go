@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// Offsets and lengths inside a datagram of subnet administration, in octets.
+// Offsets and lengths inside a datagram of subnet administration, in bytes.
 const (
 	DataOffset = 56  // of the records
 	DataSize   = 200 // of the records
@@ -25,21 +25,21 @@ type MAD struct {
 	mad.Header
 	RMPP            mad.RMPP
 	SMKey           ib.SMKey      // of a subnet manager that asks with authority, else 0
-	AttributeOffset uint16        // from record to record in a table, in units of 8 octets
+	AttributeOffset uint16        // from record to record in a table, in units of 8 bytes
 	ComponentMask   ComponentMask // of a query: what the records must equal
 	Data            [DataSize]byte
 
-	reserved46 uint16 // octets 46-47
+	reserved46 uint16 // bytes 46-47
 }
 
-// String prints the fields; reserved octets are left out.
+// String prints the fields; reserved bytes are left out.
 func (m MAD) String() string { return show.Fields(m) }
 
-// UnmarshalBinary reads a whole datagram of exactly mad.Size octets. It must be
+// UnmarshalBinary reads a whole datagram of exactly mad.Size bytes. It must be
 // of the class of subnet administration.
 func (m *MAD) UnmarshalBinary(data []byte) error {
 	if len(data) != mad.Size {
-		return fmt.Errorf("SA MAD: %d octets, want %d", len(data), mad.Size)
+		return fmt.Errorf("SA MAD: %d bytes, want %d", len(data), mad.Size)
 	}
 	var v MAD
 	if err := v.Header.UnmarshalBinary(data); err != nil {
@@ -60,7 +60,7 @@ func (m *MAD) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// AppendBinary appends the mad.Size octets of the datagram to b. It fails for
+// AppendBinary appends the mad.Size bytes of the datagram to b. It fails for
 // another class, and for a value of the RMPP header that does not fit its
 // bits.
 func (m *MAD) AppendBinary(b []byte) ([]byte, error) {

@@ -67,7 +67,7 @@ func TestMADVectors(t *testing.T) {
 }
 
 // A flipped bit changes the field it is in and no other, and survives; in the
-// class octet it is another class, which is refused.
+// class byte it is another class, which is refused.
 func TestMADBitFlips(t *testing.T) {
 	v, err := vectors.Load("SA_PathRecord")
 	if err != nil {
@@ -118,8 +118,8 @@ func TestMADRefused(t *testing.T) {
 			continue
 		}
 		err := m.UnmarshalBinary(whole[:n])
-		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d octets, want 256", n)) {
-			t.Errorf("%d octets: error %v", n, err)
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d bytes, want 256", n)) {
+			t.Errorf("%d bytes: error %v", n, err)
 		}
 	}
 	whole[1] = byte(mad.ClassPerfMgt)

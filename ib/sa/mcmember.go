@@ -6,7 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// MCMemberRecordSize is the length of MCMemberRecord in octets.
+// MCMemberRecordSize is the length of MCMemberRecord in bytes.
 const MCMemberRecordSize = 52
 
 // MCMemberRecord is a port as member of a multicast group, with the settings of
@@ -45,7 +45,7 @@ func (*MCMemberRecord) ID() mad.AttributeID { return AttrMCMemberRecord }
 // String prints the fields; reserved bits are left out.
 func (r MCMemberRecord) String() string { return show.Fields(r) }
 
-// UnmarshalBinary reads MCMemberRecordSize octets.
+// UnmarshalBinary reads MCMemberRecordSize bytes.
 func (r *MCMemberRecord) UnmarshalBinary(data []byte) error {
 	return decode(r, MCMemberRecordSize, data)
 }

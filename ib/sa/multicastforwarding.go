@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// MulticastForwardingTableRecordSize is the length of MulticastForwardingTableRecord in octets.
+// MulticastForwardingTableRecordSize is the length of MulticastForwardingTableRecord in bytes.
 const MulticastForwardingTableRecordSize = 72
 
 // MulticastForwardingTableRecord is one block of the table of a switch, for 16
@@ -35,7 +35,7 @@ func (*MulticastForwardingTableRecord) ID() mad.AttributeID {
 // String prints the fields; reserved bits are left out.
 func (r MulticastForwardingTableRecord) String() string { return show.Fields(r) }
 
-// UnmarshalBinary reads MulticastForwardingTableRecordSize octets.
+// UnmarshalBinary reads MulticastForwardingTableRecordSize bytes.
 func (r *MulticastForwardingTableRecord) UnmarshalBinary(data []byte) error {
 	return decode(r, MulticastForwardingTableRecordSize, data)
 }

@@ -14,10 +14,10 @@ const (
 	// fit one datagram.
 	MultiPathGIDsPerMAD = (DataSize - multiPathFixedSize) / gidSize
 
-	multiPathFixedSize = 24 // octets before the GIDs
+	multiPathFixedSize = 24 // bytes before the GIDs
 	offSGIDCount       = 15
 	offDGIDCount       = 16
-	gidSize            = 16 // octets
+	gidSize            = 16 // bytes
 )
 
 // MultiPathRecord asks for paths between many ports. It occurs in queries only;
@@ -42,7 +42,7 @@ func (*MultiPathRecord) ID() mad.AttributeID { return AttrMultiPathRecord }
 // String prints the fields; reserved bits are left out.
 func (r MultiPathRecord) String() string { return show.Fields(r) }
 
-// UnmarshalBinary reads 24 octets and as many GIDs as they announce.
+// UnmarshalBinary reads 24 bytes and as many GIDs as they announce.
 func (r *MultiPathRecord) UnmarshalBinary(data []byte) error {
 	gids := 0
 	if len(data) >= multiPathFixedSize {

@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// NodeRecordSize is the length of NodeRecord in octets.
+// NodeRecordSize is the length of NodeRecord in bytes.
 const NodeRecordSize = 108
 
 // NodeRecord is a port of a device: its LID and what the device tells about
@@ -31,7 +31,7 @@ func (*NodeRecord) ID() mad.AttributeID { return AttrNodeRecord }
 // String prints the fields; reserved bits are left out.
 func (r NodeRecord) String() string { return show.Fields(r) }
 
-// UnmarshalBinary reads NodeRecordSize octets.
+// UnmarshalBinary reads NodeRecordSize bytes.
 func (r *NodeRecord) UnmarshalBinary(data []byte) error { return decode(r, NodeRecordSize, data) }
 
 // AppendBinary appends the record.

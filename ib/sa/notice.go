@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// NoticeSize is the length of Notice in octets.
+// NoticeSize is the length of Notice in bytes.
 const NoticeSize = 80
 
 // Notice is a notice of subnet management and the GID of its issuer, as
@@ -28,7 +28,7 @@ func (*Notice) ID() mad.AttributeID { return AttrNotice }
 // String prints the fields; reserved bits are left out.
 func (r Notice) String() string { return show.Fields(r) }
 
-// UnmarshalBinary reads NoticeSize octets.
+// UnmarshalBinary reads NoticeSize bytes.
 func (r *Notice) UnmarshalBinary(data []byte) error { return decode(r, NoticeSize, data) }
 
 // AppendBinary appends the record.

@@ -48,7 +48,7 @@ func (r *PathProperties) layoutProperties(c *coder) {
 	number(c, "PacketLifeTime", &r.PacketLifeTime, 6)
 }
 
-// PathRecordSize is the length of PathRecord in octets.
+// PathRecordSize is the length of PathRecord in bytes.
 const PathRecordSize = 64
 
 // PathRecord is a path from one port to another.
@@ -75,7 +75,7 @@ func (*PathRecord) ID() mad.AttributeID { return AttrPathRecord }
 // String prints the fields; reserved bits are left out.
 func (r PathRecord) String() string { return show.Fields(r) }
 
-// UnmarshalBinary reads PathRecordSize octets. Paths are asked for more often
+// UnmarshalBinary reads PathRecordSize bytes. Paths are asked for more often
 // than all other records together: they do not go through layout, which says
 // the same.
 func (r *PathRecord) UnmarshalBinary(data []byte) error {

@@ -10,20 +10,20 @@ import (
 // against the one that its layout comes to.
 func TestPathRecordTwoWays(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	var octets [PathRecordSize]byte
+	var raw [PathRecordSize]byte
 	for range 2000 {
-		for i := range octets {
-			octets[i] = byte(r.Uint32())
+		for i := range raw {
+			raw[i] = byte(r.Uint32())
 		}
 		var a, b PathRecord
-		if err := a.UnmarshalBinary(octets[:]); err != nil {
+		if err := a.UnmarshalBinary(raw[:]); err != nil {
 			t.Fatal(err)
 		}
-		if err := decode(&b, PathRecordSize, octets[:]); err != nil {
+		if err := decode(&b, PathRecordSize, raw[:]); err != nil {
 			t.Fatal(err)
 		}
 		if a != b {
-			t.Fatalf("% x: read %+v, its layout %+v", octets, a, b)
+			t.Fatalf("% x: read %+v, its layout %+v", raw, a, b)
 		}
 		x, err := a.AppendBinary(nil)
 		if err != nil {
@@ -33,8 +33,8 @@ func TestPathRecordTwoWays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(x, octets[:]) || !bytes.Equal(y, x) {
-			t.Fatalf("written % x, by layout % x, want % x", x, y, octets)
+		if !bytes.Equal(x, raw[:]) || !bytes.Equal(y, x) {
+			t.Fatalf("written % x, by layout % x, want % x", x, y, raw)
 		}
 	}
 	for _, bad := range []PathRecord{{PathProperties: PathProperties{SL: 16}}, {PathProperties: PathProperties{FlowLabel: 1 << 20}}, {PathProperties: PathProperties{NumbPath: 128}}} {

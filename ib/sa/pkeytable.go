@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// PKeyTableRecordSize is the length of PKeyTableRecord in octets.
+// PKeyTableRecordSize is the length of PKeyTableRecord in bytes.
 const PKeyTableRecordSize = 72
 
 // PKeyTableRecord is one block of the partition table of a port.
@@ -31,7 +31,7 @@ func (*PKeyTableRecord) ID() mad.AttributeID { return AttrPKeyTableRecord }
 // String prints the fields; reserved bits are left out.
 func (r PKeyTableRecord) String() string { return show.Fields(r) }
 
-// UnmarshalBinary reads PKeyTableRecordSize octets.
+// UnmarshalBinary reads PKeyTableRecordSize bytes.
 func (r *PKeyTableRecord) UnmarshalBinary(data []byte) error {
 	return decode(r, PKeyTableRecordSize, data)
 }

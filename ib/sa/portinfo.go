@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// PortInfoRecordSize is the length of PortInfoRecord in octets.
+// PortInfoRecordSize is the length of PortInfoRecord in bytes.
 const PortInfoRecordSize = 68
 
 // PortInfoRecord is the PortInfo of one port.
@@ -29,7 +29,7 @@ func (*PortInfoRecord) ID() mad.AttributeID { return AttrPortInfoRecord }
 // String prints the fields; reserved bits are left out.
 func (r PortInfoRecord) String() string { return show.Fields(r) }
 
-// UnmarshalBinary reads PortInfoRecordSize octets.
+// UnmarshalBinary reads PortInfoRecordSize bytes.
 func (r *PortInfoRecord) UnmarshalBinary(data []byte) error {
 	return decode(r, PortInfoRecordSize, data)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// RandomForwardingTableRecordSize is the length of RandomForwardingTableRecord in octets.
+// RandomForwardingTableRecordSize is the length of RandomForwardingTableRecord in bytes.
 const RandomForwardingTableRecordSize = 72
 
 // RandomForwardingTableRecord is one block of the table of a switch.
@@ -30,7 +30,7 @@ func (*RandomForwardingTableRecord) ID() mad.AttributeID { return AttrRandomForw
 // String prints the fields; reserved bits are left out.
 func (r RandomForwardingTableRecord) String() string { return show.Fields(r) }
 
-// UnmarshalBinary reads RandomForwardingTableRecordSize octets.
+// UnmarshalBinary reads RandomForwardingTableRecordSize bytes.
 func (r *RandomForwardingTableRecord) UnmarshalBinary(data []byte) error {
 	return decode(r, RandomForwardingTableRecordSize, data)
 }

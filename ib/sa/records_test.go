@@ -71,7 +71,7 @@ func decoded(t testing.TB, c codec, data []byte) Record {
 	return r
 }
 
-// filled is a record with the octets up to the next one.
+// filled is a record with the bytes up to the next one.
 func filled(record []byte) []byte {
 	return append(bytes.Clone(record), make([]byte, -len(record)&7)...)
 }
@@ -133,11 +133,11 @@ func TestVectorRoundTrip(t *testing.T) {
 		for _, data := range [][]byte{v.Attribute, filled(v.Attribute), v.MAD[DataOffset:]} {
 			got, err := decoded(t, c, data).AppendBinary([]byte("before"))
 			if want := append([]byte("before"), filled(v.Attribute)...); err != nil || !bytes.Equal(got, want) {
-				t.Errorf("from %d octets\n%x (%v), want\n%x", len(data), got, err, want)
+				t.Errorf("from %d bytes\n%x (%v), want\n%x", len(data), got, err, want)
 			}
 		}
 		if want := int(v.MAD[44])<<8 | int(v.MAD[45]); len(filled(v.Attribute)) != 8*want {
-			t.Errorf("%d octets, the AttributeOffset of the vector is %d", len(filled(v.Attribute)), want)
+			t.Errorf("%d bytes, the AttributeOffset of the vector is %d", len(filled(v.Attribute)), want)
 		}
 		if len(v.Attribute) != c.size {
 			t.Errorf("size %d, want %d", c.size, len(v.Attribute))
@@ -220,8 +220,8 @@ func TestTooShort(t *testing.T) {
 		before := values(t, r)
 		for n := range c.size {
 			err := r.UnmarshalBinary(bytes.Repeat([]byte{0xFF}, n))
-			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%s: %d octets", AttributeName(r.ID()), n)) {
-				t.Errorf("%T from %d octets: error %v", r, n, err)
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%s: %d bytes", AttributeName(r.ID()), n)) {
+				t.Errorf("%T from %d bytes: error %v", r, n, err)
 			}
 		}
 		if changed := changes(before, values(t, r)); changed != nil {
@@ -279,14 +279,14 @@ func TestMultiPathCounts(t *testing.T) {
 		in := MultiPathRecord{ServiceID: 0x0123_4567_89AB_CDEF, SGIDs: gids(counts[0], 1), DGIDs: gids(counts[1], 2)}
 		b, err := in.AppendBinary(nil)
 		if err != nil || len(b) != 24+16*(counts[0]+counts[1]) {
-			t.Fatalf("%v: %d octets, %v", counts, len(b), err)
+			t.Fatalf("%v: %d bytes, %v", counts, len(b), err)
 		}
 		var out MultiPathRecord
 		if err := out.UnmarshalBinary(append(b, 0xFF)); err != nil || !reflect.DeepEqual(in, out) {
 			t.Errorf("%v: %+v (%v), want %+v", counts, out, err, in)
 		}
 		if err := out.UnmarshalBinary(b[:len(b)-1]); err == nil {
-			t.Errorf("%v: no error for an octet less", counts)
+			t.Errorf("%v: no error for a byte less", counts)
 		}
 	}
 	if MultiPathGIDsPerMAD != 11 {
@@ -297,7 +297,7 @@ func TestMultiPathCounts(t *testing.T) {
 		"DGIDs": {DGIDs: gids(MultiPathGIDsMax+1, 2)},
 	} {
 		if b, err := r.AppendBinary(nil); err == nil || !strings.Contains(err.Error(), field) || b != nil {
-			t.Errorf("too many %s: %d octets, %v", field, len(b), err)
+			t.Errorf("too many %s: %d bytes, %v", field, len(b), err)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// ServiceRecordSize is the length of ServiceRecord in octets.
+// ServiceRecordSize is the length of ServiceRecord in bytes.
 const ServiceRecordSize = 176
 
 // ServiceRecord is a service that a port offers.
@@ -36,7 +36,7 @@ func (*ServiceRecord) ID() mad.AttributeID { return AttrServiceRecord }
 // String prints the fields; reserved bits are left out.
 func (r ServiceRecord) String() string { return show.Fields(r) }
 
-// UnmarshalBinary reads ServiceRecordSize octets.
+// UnmarshalBinary reads ServiceRecordSize bytes.
 func (r *ServiceRecord) UnmarshalBinary(data []byte) error { return decode(r, ServiceRecordSize, data) }
 
 // AppendBinary appends the record.

@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// SLToVLMappingTableRecordSize is the length of SLToVLMappingTableRecord in octets.
+// SLToVLMappingTableRecordSize is the length of SLToVLMappingTableRecord in bytes.
 const SLToVLMappingTableRecordSize = 16
 
 // SLToVLMappingTableRecord is the mapping of one pair of ports of a switch, or
@@ -32,7 +32,7 @@ func (*SLToVLMappingTableRecord) ID() mad.AttributeID { return AttrSLToVLMapping
 // String prints the fields; reserved bits are left out.
 func (r SLToVLMappingTableRecord) String() string { return show.Fields(r) }
 
-// UnmarshalBinary reads SLToVLMappingTableRecordSize octets.
+// UnmarshalBinary reads SLToVLMappingTableRecordSize bytes.
 func (r *SLToVLMappingTableRecord) UnmarshalBinary(data []byte) error {
 	return decode(r, SLToVLMappingTableRecordSize, data)
 }

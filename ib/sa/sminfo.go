@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// SMInfoRecordSize is the length of SMInfoRecord in octets.
+// SMInfoRecordSize is the length of SMInfoRecord in bytes.
 const SMInfoRecordSize = 25
 
 // SMInfoRecord is a subnet manager: the LID of its port and its SMInfo.
@@ -29,7 +29,7 @@ func (*SMInfoRecord) ID() mad.AttributeID { return AttrSMInfoRecord }
 // String prints the fields; reserved bits are left out.
 func (r SMInfoRecord) String() string { return show.Fields(r) }
 
-// UnmarshalBinary reads SMInfoRecordSize octets.
+// UnmarshalBinary reads SMInfoRecordSize bytes.
 func (r *SMInfoRecord) UnmarshalBinary(data []byte) error { return decode(r, SMInfoRecordSize, data) }
 
 // AppendBinary appends the record.

@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// SwitchInfoRecordSize is the length of SwitchInfoRecord in octets.
+// SwitchInfoRecordSize is the length of SwitchInfoRecord in bytes.
 const SwitchInfoRecordSize = 24
 
 // SwitchInfoRecord is the SwitchInfo of one switch.
@@ -29,7 +29,7 @@ func (*SwitchInfoRecord) ID() mad.AttributeID { return AttrSwitchInfoRecord }
 // String prints the fields; reserved bits are left out.
 func (r SwitchInfoRecord) String() string { return show.Fields(r) }
 
-// UnmarshalBinary reads SwitchInfoRecordSize octets.
+// UnmarshalBinary reads SwitchInfoRecordSize bytes.
 func (r *SwitchInfoRecord) UnmarshalBinary(data []byte) error {
 	return decode(r, SwitchInfoRecordSize, data)
 }

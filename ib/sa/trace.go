@@ -6,7 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// TraceRecordSize is the length of TraceRecord in octets.
+// TraceRecordSize is the length of TraceRecord in bytes.
 const TraceRecordSize = 46
 
 // TraceRecord is one device that a path goes through. One source only confirms
@@ -36,7 +36,7 @@ func (*TraceRecord) ID() mad.AttributeID { return AttrTraceRecord }
 // String prints the fields; reserved bits are left out.
 func (r TraceRecord) String() string { return show.Fields(r) }
 
-// UnmarshalBinary reads TraceRecordSize octets.
+// UnmarshalBinary reads TraceRecordSize bytes.
 func (r *TraceRecord) UnmarshalBinary(data []byte) error { return decode(r, TraceRecordSize, data) }
 
 // AppendBinary appends the record.

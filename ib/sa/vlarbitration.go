@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// VLArbitrationTableRecordSize is the length of VLArbitrationTableRecord in octets.
+// VLArbitrationTableRecordSize is the length of VLArbitrationTableRecord in bytes.
 const VLArbitrationTableRecordSize = 72
 
 // VLArbitrationTableRecord is one part of the arbitration tables of a port.
@@ -31,7 +31,7 @@ func (*VLArbitrationTableRecord) ID() mad.AttributeID { return AttrVLArbitration
 // String prints the fields; reserved bits are left out.
 func (r VLArbitrationTableRecord) String() string { return show.Fields(r) }
 
-// UnmarshalBinary reads VLArbitrationTableRecordSize octets.
+// UnmarshalBinary reads VLArbitrationTableRecordSize bytes.
 func (r *VLArbitrationTableRecord) UnmarshalBinary(data []byte) error {
 	return decode(r, VLArbitrationTableRecordSize, data)
 }

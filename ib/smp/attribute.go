@@ -18,7 +18,7 @@ const AttrVendorMin mad.AttributeID = 0xFF00
 type Descriptor struct {
 	ID   mad.AttributeID
 	Name string
-	// Size is how many of the mad.DataSize octets have a meaning.
+	// Size is how many of the mad.DataSize bytes have a meaning.
 	Size int
 	// Access lists the methods of the attribute.
 	Access Access
@@ -108,7 +108,7 @@ func Attributes() []Descriptor { return descriptors.All() }
 // ErrUnknown means that an attribute is none of this package's.
 var ErrUnknown = errors.New("no attribute of subnet management")
 
-// Decode reads the attribute of a number from its octets.
+// Decode reads the attribute of a number from its bytes.
 func Decode(id mad.AttributeID, data []byte) (Attribute, error) {
 	d, ok := descriptors.Find(id)
 	if !ok {

@@ -259,7 +259,7 @@ func TestDataVLs(t *testing.T) {
 }
 
 func TestNodeDescriptionText(t *testing.T) {
-	full := strings.Repeat("ж", 32) // 64 octets, no NUL
+	full := strings.Repeat("ж", 32) // 64 bytes, no NUL
 	for _, text := range []string{"", "switch 1", "узел", full} {
 		var d NodeDescription
 		if err := d.SetString("something longer that must not shine through"); err != nil {
@@ -358,7 +358,7 @@ func TestDetailsLength(t *testing.T) {
 		d, _ := n.TypedDetails()
 		for _, size := range []int{0, NoticeDetailsSize - 1, NoticeDetailsSize + 1} {
 			if err := d.UnmarshalBinary(make([]byte, size)); err == nil {
-				t.Errorf("%T: no error for %d octets", d, size)
+				t.Errorf("%T: no error for %d bytes", d, size)
 			}
 		}
 	}
@@ -410,17 +410,17 @@ func TestDescriptors(t *testing.T) {
 		if back, err := got.AppendBinary(nil); err != nil || !bytes.Equal(back, data) {
 			t.Errorf("%s: %x comes back as %x, %v", d.Name, data, back, err)
 		}
-		// Octets behind Size change no field.
+		// Bytes behind Size change no field.
 		data[len(data)-1] = 0xFF
 		if other, err := Decode(d.ID, data); d.Size < mad.DataSize && (err != nil || fmt.Sprint(other) != fmt.Sprint(got)) {
-			t.Errorf("%s: octet 63, behind its %d, changes %v to %v", d.Name, d.Size, got, other)
+			t.Errorf("%s: byte 63, behind its %d, changes %v to %v", d.Name, d.Size, got, other)
 		}
 	}
 	if _, err := Decode(0xFF00, make([]byte, mad.DataSize)); !errors.Is(err, ErrUnknown) {
 		t.Errorf("Decode(0xff00): %v", err)
 	}
 	if _, err := Decode(AttrPortInfo, make([]byte, 3)); err == nil {
-		t.Error("PortInfo of 3 octets was decoded")
+		t.Error("PortInfo of 3 bytes was decoded")
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 type Attribute interface {
 	// ID is the attribute's number in the MAD header.
 	ID() mad.AttributeID
-	// UnmarshalBinary reads the attribute from its octets.
+	// UnmarshalBinary reads the attribute from its bytes.
 	UnmarshalBinary(data []byte) error
-	// AppendBinary appends mad.DataSize octets to b; on an error b is
+	// AppendBinary appends mad.DataSize bytes to b; on an error b is
 	// returned as it was.
 	AppendBinary(b []byte) ([]byte, error)
 	// Encode writes the whole of dst; on an error dst stays as it was.
@@ -29,10 +29,10 @@ func appendEncoded(b []byte, a Attribute) ([]byte, error) {
 	return b, nil
 }
 
-// checkLength refuses data that cannot be an attribute of size octets.
+// checkLength refuses data that cannot be an attribute of size bytes.
 func checkLength(attribute string, data []byte, size int) error {
 	if len(data) < size || len(data) > mad.DataSize {
-		return fmt.Errorf("%s: %d octets, want %d to %d", attribute, len(data), size, mad.DataSize)
+		return fmt.Errorf("%s: %d bytes, want %d to %d", attribute, len(data), size, mad.DataSize)
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func (w *widths) err(attribute string) error {
 	return fmt.Errorf("%s.%s: value %#x does not fit %d bits", attribute, w.field, w.value, w.bits)
 }
 
-// flag is bit number n of an octet, when set.
+// flag is bit number n of a byte, when set.
 func flag(set bool, n uint) byte {
 	if set {
 		return 1 << n
@@ -69,10 +69,10 @@ func flag(set bool, n uint) byte {
 	return 0
 }
 
-// isSet reports bit number n of an octet.
-func isSet(octet byte, n uint) bool { return octet>>n&1 != 0 }
+// isSet reports bit number n of a byte.
+func isSet(b byte, n uint) bool { return b>>n&1 != 0 }
 
-// uint24 reads three octets.
+// uint24 reads three bytes.
 func uint24(b []byte) uint32 {
 	return uint32(b[0])<<16 | uint32(b[1])<<8 | uint32(b[2])
 }

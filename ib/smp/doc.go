@@ -1,11 +1,11 @@
-// Package smp encodes and decodes the subnet management attributes: the 64 octets of
+// Package smp encodes and decodes the subnet management attributes: the 64 bytes of
 // data in an SMP (mad.SMP). Each attribute has its own file, with its values and the
 // layout of its attribute modifier.
 //
 // UnmarshalBinary takes the attribute from a packet or an SA record: at least its own
-// length, at most 64 octets. It assigns only after its checks
+// length, at most 64 bytes. It assigns only after its checks
 // and keeps no reference to the input. Encode and AppendBinary write all 64
-// octets. Bits outside the fields are kept, the octets after a short attribute
+// bytes. Bits outside the fields are kept, the bytes after a short attribute
 // included, so that a program can read an attribute, change one field and write it
 // back. Encode does not allocate.
 //

@@ -34,13 +34,13 @@ func ExampleDecode() {
 func ExampleAttributes() {
 	for _, d := range smp.Attributes() {
 		if !d.Access.CanSet() {
-			fmt.Printf("0x%04x %s, %d octets\n", uint16(d.ID), d.Name, d.Size)
+			fmt.Printf("0x%04x %s, %d bytes\n", uint16(d.ID), d.Name, d.Size)
 		}
 	}
 	// Output:
-	// 0x0010 NodeDescription, 64 octets
-	// 0x0011 NodeInfo, 40 octets
-	// 0x0030 VendorDiag, 64 octets
+	// 0x0010 NodeDescription, 64 bytes
+	// 0x0011 NodeInfo, 40 bytes
+	// 0x0030 VendorDiag, 64 bytes
 }
 
 // Block 1 of the P_Key table that switch port 5 checks packets by.

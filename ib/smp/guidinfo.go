@@ -33,7 +33,7 @@ func (*GUIDInfo) ID() mad.AttributeID { return AttrGUIDInfo }
 // String prints the fields; reserved bits are left out.
 func (a GUIDInfo) String() string { return show.Fields(a) }
 
-// UnmarshalBinary reads 64 octets.
+// UnmarshalBinary reads 64 bytes.
 func (g *GUIDInfo) UnmarshalBinary(data []byte) error {
 	if err := checkLength("GUIDInfo", data, mad.DataSize); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (g *GUIDInfo) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Encode writes the 64 octets of data; it cannot fail.
+// Encode writes the 64 bytes of data; it cannot fail.
 func (g *GUIDInfo) Encode(dst *[mad.DataSize]byte) error {
 	for i, guid := range g.GUIDs {
 		binary.BigEndian.PutUint64(dst[8*i:], guid)
@@ -52,5 +52,5 @@ func (g *GUIDInfo) Encode(dst *[mad.DataSize]byte) error {
 	return nil
 }
 
-// AppendBinary appends the 64 octets of data.
+// AppendBinary appends the 64 bytes of data.
 func (g *GUIDInfo) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, g) }

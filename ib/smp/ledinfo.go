@@ -5,7 +5,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// LEDInfoSize is the length of LEDInfo in octets.
+// LEDInfoSize is the length of LEDInfo in bytes.
 const LEDInfoSize = 4
 
 // LEDInfo switches the locating light of a port.
@@ -29,7 +29,7 @@ func (*LEDInfo) ID() mad.AttributeID { return AttrLEDInfo }
 // String prints the fields; reserved bits are left out.
 func (a LEDInfo) String() string { return show.Fields(a) }
 
-// UnmarshalBinary reads LEDInfoSize octets.
+// UnmarshalBinary reads LEDInfoSize bytes.
 func (l *LEDInfo) UnmarshalBinary(data []byte) error {
 	if err := checkLength("LEDInfo", data, LEDInfoSize); err != nil {
 		return err
@@ -40,12 +40,12 @@ func (l *LEDInfo) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Encode writes the 64 octets of data; it cannot fail.
+// Encode writes the 64 bytes of data; it cannot fail.
 func (l *LEDInfo) Encode(dst *[mad.DataSize]byte) error {
 	*dst = l.spare
 	dst[0] |= flag(l.LEDMask, 7)
 	return nil
 }
 
-// AppendBinary appends the 64 octets of data.
+// AppendBinary appends the 64 bytes of data.
 func (l *LEDInfo) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, l) }

@@ -33,7 +33,7 @@ func (*LinearForwardingTable) ID() mad.AttributeID { return AttrLinearForwarding
 // String prints the fields; reserved bits are left out.
 func (a LinearForwardingTable) String() string { return show.Fields(a) }
 
-// UnmarshalBinary reads 64 octets.
+// UnmarshalBinary reads 64 bytes.
 func (t *LinearForwardingTable) UnmarshalBinary(data []byte) error {
 	if err := checkLength("LinearForwardingTable", data, mad.DataSize); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (t *LinearForwardingTable) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Encode writes the 64 octets of data; it cannot fail.
+// Encode writes the 64 bytes of data; it cannot fail.
 func (t *LinearForwardingTable) Encode(dst *[mad.DataSize]byte) error {
 	for i, port := range t.Ports {
 		dst[i] = byte(port)
@@ -52,7 +52,7 @@ func (t *LinearForwardingTable) Encode(dst *[mad.DataSize]byte) error {
 	return nil
 }
 
-// AppendBinary appends the 64 octets of data.
+// AppendBinary appends the 64 bytes of data.
 func (t *LinearForwardingTable) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, t) }
 
 // LinearBlock is a block of a whole table, by LID from 0 up; LIDs past its end

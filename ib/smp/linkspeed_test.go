@@ -10,7 +10,7 @@ import (
 
 // TestLinkSpeed holds the speed, the lanes and the rate of every encoding of the active elements of
 // PortInfo, alone and with the bits that devices set beside them, against a table, which
-// IBWARDEN_UPDATE=1 writes anew.
+// IBWARDEN_UPDATE=1 writes again.
 func TestLinkSpeed(t *testing.T) {
 	var text strings.Builder
 	line := func(w LinkWidth, plain LinkSpeed, ext LinkSpeedExt, ext2 LinkSpeedExt2) {

@@ -37,7 +37,7 @@ func (*MulticastForwardingTable) ID() mad.AttributeID { return AttrMulticastForw
 // String prints the fields; reserved bits are left out.
 func (a MulticastForwardingTable) String() string { return show.Fields(a) }
 
-// UnmarshalBinary reads 64 octets.
+// UnmarshalBinary reads 64 bytes.
 func (t *MulticastForwardingTable) UnmarshalBinary(data []byte) error {
 	if err := checkLength("MulticastForwardingTable", data, mad.DataSize); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (t *MulticastForwardingTable) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Encode writes the 64 octets of data; it cannot fail.
+// Encode writes the 64 bytes of data; it cannot fail.
 func (t *MulticastForwardingTable) Encode(dst *[mad.DataSize]byte) error {
 	for i, mask := range t.Masks {
 		binary.BigEndian.PutUint16(dst[2*i:], mask)
@@ -56,7 +56,7 @@ func (t *MulticastForwardingTable) Encode(dst *[mad.DataSize]byte) error {
 	return nil
 }
 
-// AppendBinary appends the 64 octets of data.
+// AppendBinary appends the 64 bytes of data.
 func (t *MulticastForwardingTable) AppendBinary(b []byte) ([]byte, error) {
 	return appendEncoded(b, t)
 }

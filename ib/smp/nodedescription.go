@@ -10,7 +10,7 @@ import (
 )
 
 // NodeDescription is a device's text about itself: UTF-8, filled up with NUL;
-// a text of 64 octets has no NUL.
+// a text of 64 bytes has no NUL.
 type NodeDescription struct {
 	NodeString [mad.DataSize]byte
 }
@@ -26,7 +26,7 @@ var _ = add(Descriptor{
 // ID is AttrNodeDescription.
 func (*NodeDescription) ID() mad.AttributeID { return AttrNodeDescription }
 
-// UnmarshalBinary reads 64 octets.
+// UnmarshalBinary reads 64 bytes.
 func (d *NodeDescription) UnmarshalBinary(data []byte) error {
 	if err := checkLength("NodeDescription", data, mad.DataSize); err != nil {
 		return err
@@ -35,13 +35,13 @@ func (d *NodeDescription) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Encode writes the 64 octets; it cannot fail.
+// Encode writes the 64 bytes; it cannot fail.
 func (d *NodeDescription) Encode(dst *[mad.DataSize]byte) error {
 	*dst = d.NodeString
 	return nil
 }
 
-// AppendBinary appends 64 octets.
+// AppendBinary appends 64 bytes.
 func (d *NodeDescription) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, d) }
 
 // String is the text up to the first NUL, what is not UTF-8 in it replaced.
@@ -51,11 +51,11 @@ func (d *NodeDescription) String() string {
 }
 
 // SetString takes s as the text. It must be UTF-8 without NUL and of at most
-// 64 octets.
+// 64 bytes.
 func (d *NodeDescription) SetString(s string) error {
 	switch {
 	case len(s) > mad.DataSize:
-		return fmt.Errorf("NodeDescription: text of %d octets, want at most %d", len(s), mad.DataSize)
+		return fmt.Errorf("NodeDescription: text of %d bytes, want at most %d", len(s), mad.DataSize)
 	case !utf8.ValidString(s):
 		return fmt.Errorf("NodeDescription: text %q is not UTF-8", s)
 	case strings.IndexByte(s, 0) >= 0:

@@ -8,7 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// NodeInfoSize is the length of NodeInfo in octets.
+// NodeInfoSize is the length of NodeInfo in bytes.
 const NodeInfoSize = 40
 
 // NodeInfo describes a device. PortGUID and LocalPortNum are of the port
@@ -44,7 +44,7 @@ func (*NodeInfo) ID() mad.AttributeID { return AttrNodeInfo }
 // String prints the fields; reserved bits are left out.
 func (a NodeInfo) String() string { return show.Fields(a) }
 
-// UnmarshalBinary reads NodeInfoSize octets.
+// UnmarshalBinary reads NodeInfoSize bytes.
 func (n *NodeInfo) UnmarshalBinary(data []byte) error {
 	if err := checkLength("NodeInfo", data, NodeInfoSize); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (n *NodeInfo) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Encode writes the 64 octets of data.
+// Encode writes the 64 bytes of data.
 func (n *NodeInfo) Encode(dst *[mad.DataSize]byte) error {
 	var w widths
 	w.check("VendorID", uint64(n.VendorID), 24)
@@ -90,5 +90,5 @@ func (n *NodeInfo) Encode(dst *[mad.DataSize]byte) error {
 	return nil
 }
 
-// AppendBinary appends the 64 octets of data.
+// AppendBinary appends the 64 bytes of data.
 func (n *NodeInfo) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, n) }

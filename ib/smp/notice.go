@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// NoticeDetailsSize is the length of Notice.Details in octets.
+// NoticeDetailsSize is the length of Notice.Details in bytes.
 const NoticeDetailsSize = 54
 
 const offNoticeDetails = 10
@@ -103,7 +103,7 @@ func (*Notice) ID() mad.AttributeID { return AttrNotice }
 // String prints the fields; reserved bits are left out.
 func (a Notice) String() string { return show.Fields(a) }
 
-// UnmarshalBinary reads 64 octets.
+// UnmarshalBinary reads 64 bytes.
 func (n *Notice) UnmarshalBinary(data []byte) error {
 	if err := checkLength("Notice", data, mad.DataSize); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (n *Notice) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Encode writes the 64 octets of data.
+// Encode writes the 64 bytes of data.
 func (n *Notice) Encode(dst *[mad.DataSize]byte) error {
 	var w widths
 	w.check("Type", uint64(n.Type), 7)
@@ -141,7 +141,7 @@ func (n *Notice) Encode(dst *[mad.DataSize]byte) error {
 	return nil
 }
 
-// AppendBinary appends the 64 octets of data.
+// AppendBinary appends the 64 bytes of data.
 func (n *Notice) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, n) }
 
 // NewTrap makes the generic notice of trap number, sent by a device of the
@@ -162,7 +162,7 @@ func NewTrap(number TrapNumber, producer uint32, issuer ib.LID, details TrapDeta
 
 // TrapDetails reads and writes Notice.Details of some traps.
 type TrapDetails interface {
-	// UnmarshalBinary reads NoticeDetailsSize octets.
+	// UnmarshalBinary reads NoticeDetailsSize bytes.
 	UnmarshalBinary(data []byte) error
 	// Encode writes the whole of dst; on an error dst stays as it was.
 	Encode(dst *[NoticeDetailsSize]byte) error

@@ -13,7 +13,7 @@ type spareDetails [NoticeDetailsSize]byte
 
 func checkDetails(data []byte) error {
 	if len(data) != NoticeDetailsSize {
-		return fmt.Errorf("Notice details: %d octets, want %d", len(data), NoticeDetailsSize)
+		return fmt.Errorf("Notice details: %d bytes, want %d", len(data), NoticeDetailsSize)
 	}
 	return nil
 }
@@ -25,8 +25,8 @@ func spareOf(data []byte, d TrapDetails) (s spareDetails) {
 	if err := d.Encode(&fields); err != nil {
 		return s // not after decoding: such values fit
 	}
-	for i, octet := range data {
-		s[i] = octet ^ fields[i]
+	for i, b := range data {
+		s[i] = b ^ fields[i]
 	}
 	return s
 }
@@ -39,7 +39,7 @@ type GIDDetails struct {
 	spare spareDetails
 }
 
-// UnmarshalBinary reads NoticeDetailsSize octets.
+// UnmarshalBinary reads NoticeDetailsSize bytes.
 func (d *GIDDetails) UnmarshalBinary(data []byte) error {
 	if err := checkDetails(data); err != nil {
 		return err
@@ -65,7 +65,7 @@ type PathDetails struct {
 	spare spareDetails
 }
 
-// UnmarshalBinary reads NoticeDetailsSize octets.
+// UnmarshalBinary reads NoticeDetailsSize bytes.
 func (d *PathDetails) UnmarshalBinary(data []byte) error {
 	if err := checkDetails(data); err != nil {
 		return err
@@ -94,7 +94,7 @@ type LinkStateDetails struct {
 	spare spareDetails
 }
 
-// UnmarshalBinary reads NoticeDetailsSize octets.
+// UnmarshalBinary reads NoticeDetailsSize bytes.
 func (d *LinkStateDetails) UnmarshalBinary(data []byte) error {
 	if err := checkDetails(data); err != nil {
 		return err
@@ -119,7 +119,7 @@ type PortDetails struct {
 	spare spareDetails
 }
 
-// UnmarshalBinary reads NoticeDetailsSize octets.
+// UnmarshalBinary reads NoticeDetailsSize bytes.
 func (d *PortDetails) UnmarshalBinary(data []byte) error {
 	if err := checkDetails(data); err != nil {
 		return err
@@ -157,7 +157,7 @@ type LocalChangeDetails struct {
 	spare spareDetails
 }
 
-// UnmarshalBinary reads NoticeDetailsSize octets.
+// UnmarshalBinary reads NoticeDetailsSize bytes.
 func (d *LocalChangeDetails) UnmarshalBinary(data []byte) error {
 	if err := checkDetails(data); err != nil {
 		return err
@@ -199,7 +199,7 @@ type SystemImageGUIDDetails struct {
 	spare spareDetails
 }
 
-// UnmarshalBinary reads NoticeDetailsSize octets.
+// UnmarshalBinary reads NoticeDetailsSize bytes.
 func (d *SystemImageGUIDDetails) UnmarshalBinary(data []byte) error {
 	if err := checkDetails(data); err != nil {
 		return err
@@ -240,7 +240,7 @@ type BadMKeyDetails struct {
 	spare spareDetails
 }
 
-// UnmarshalBinary reads NoticeDetailsSize octets.
+// UnmarshalBinary reads NoticeDetailsSize bytes.
 func (d *BadMKeyDetails) UnmarshalBinary(data []byte) error {
 	if err := checkDetails(data); err != nil {
 		return err
@@ -293,7 +293,7 @@ type BadKeyDetails struct {
 	spare spareDetails
 }
 
-// UnmarshalBinary reads NoticeDetailsSize octets.
+// UnmarshalBinary reads NoticeDetailsSize bytes.
 func (d *BadKeyDetails) UnmarshalBinary(data []byte) error {
 	if err := checkDetails(data); err != nil {
 		return err
@@ -348,7 +348,7 @@ type SwitchBadPKeyDetails struct {
 	spare spareDetails
 }
 
-// UnmarshalBinary reads NoticeDetailsSize octets.
+// UnmarshalBinary reads NoticeDetailsSize bytes.
 func (d *SwitchBadPKeyDetails) UnmarshalBinary(data []byte) error {
 	if err := checkDetails(data); err != nil {
 		return err

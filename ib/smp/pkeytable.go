@@ -35,7 +35,7 @@ func (*PKeyTable) ID() mad.AttributeID { return AttrPKeyTable }
 // String prints the fields; reserved bits are left out.
 func (a PKeyTable) String() string { return show.Fields(a) }
 
-// UnmarshalBinary reads 64 octets.
+// UnmarshalBinary reads 64 bytes.
 func (t *PKeyTable) UnmarshalBinary(data []byte) error {
 	if err := checkLength("PKeyTable", data, mad.DataSize); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (t *PKeyTable) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Encode writes the 64 octets of data; it cannot fail.
+// Encode writes the 64 bytes of data; it cannot fail.
 func (t *PKeyTable) Encode(dst *[mad.DataSize]byte) error {
 	for i, key := range t.Keys {
 		binary.BigEndian.PutUint16(dst[2*i:], uint16(key))
@@ -54,7 +54,7 @@ func (t *PKeyTable) Encode(dst *[mad.DataSize]byte) error {
 	return nil
 }
 
-// AppendBinary appends the 64 octets of data.
+// AppendBinary appends the 64 bytes of data.
 func (t *PKeyTable) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, t) }
 
 // PKeyModifier names a block of the table of a switch port, 0 for the

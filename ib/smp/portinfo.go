@@ -8,7 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// PortInfoSize is the length of PortInfo in octets.
+// PortInfoSize is the length of PortInfo in bytes.
 const PortInfoSize = 64
 
 // PortInfo is the state and the settings of a port. Where a field is said to
@@ -39,7 +39,7 @@ type PortInfo struct {
 	MasterSMSL                   ib.SL        // 4 bits
 	VLCap                        uint8        // 4 bits, a code of DataVLs; read only
 	InitType                     uint8        // 4 bits
-	VLHighLimit                  uint8        // units of 4096 octets, 255 for no limit, 0 for one packet
+	VLHighLimit                  uint8        // units of 4096 bytes, 255 for no limit, 0 for one packet
 	VLArbitrationHighCap         uint8        // entries; read only
 	VLArbitrationLowCap          uint8        // entries; read only
 	InitTypeReply                uint8        // 4 bits; read only
@@ -74,7 +74,7 @@ type PortInfo struct {
 	LinkSpeedExtEnabled                 LinkSpeedExt    // 5 bits
 
 	// The bits that no field covers; a fabric has many PortInfos, so only
-	// their octets are kept.
+	// their bytes are kept.
 	spare34, spare52, spare56, spare63 byte
 }
 
@@ -92,7 +92,7 @@ func (*PortInfo) ID() mad.AttributeID { return AttrPortInfo }
 // String prints the fields; reserved bits are left out.
 func (a PortInfo) String() string { return show.Fields(a) }
 
-// UnmarshalBinary reads 64 octets.
+// UnmarshalBinary reads 64 bytes.
 func (p *PortInfo) UnmarshalBinary(data []byte) error {
 	if err := checkLength("PortInfo", data, PortInfoSize); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (p *PortInfo) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// unmarshalLink reads the packed octets 32 to 36, 56 to 59, 62 and 63.
+// unmarshalLink reads the packed bytes 32 to 36, 56 to 59, 62 and 63.
 func (p *PortInfo) unmarshalLink(data []byte) {
 	p.LinkSpeedSupported, p.PortState = LinkSpeed(data[32]>>4), PortState(data[32]&0x0F)
 	p.PortPhysicalState, p.LinkDownDefaultState = PhysState(data[33]>>4), PhysState(data[33]&0x0F)
@@ -139,7 +139,7 @@ func (p *PortInfo) unmarshalLink(data []byte) {
 	p.spare63 = data[63] & 0xE0
 }
 
-// unmarshalLanes reads the packed octets 37 to 43 and 51 to 53.
+// unmarshalLanes reads the packed bytes 37 to 43 and 51 to 53.
 func (p *PortInfo) unmarshalLanes(data []byte) {
 	p.VLCap, p.InitType = data[37]>>4, data[37]&0x0F
 	p.VLHighLimit = data[38]
@@ -194,7 +194,7 @@ func (p *PortInfo) check() error {
 	return w.err("PortInfo")
 }
 
-// Encode writes the 64 octets of data.
+// Encode writes the 64 bytes of data.
 func (p *PortInfo) Encode(dst *[mad.DataSize]byte) error {
 	if err := p.check(); err != nil {
 		return err
@@ -221,7 +221,7 @@ func (p *PortInfo) Encode(dst *[mad.DataSize]byte) error {
 	return nil
 }
 
-// encodePacked writes the octets that hold more than one field.
+// encodePacked writes the bytes that hold more than one field.
 func (p *PortInfo) encodePacked(dst *[mad.DataSize]byte) {
 	dst[32] = byte(p.LinkSpeedSupported)<<4 | byte(p.PortState)
 	dst[33] = byte(p.PortPhysicalState)<<4 | byte(p.LinkDownDefaultState)
@@ -245,7 +245,7 @@ func (p *PortInfo) encodePacked(dst *[mad.DataSize]byte) {
 	dst[63] |= byte(p.LinkSpeedExtEnabled)
 }
 
-// AppendBinary appends the 64 octets of data.
+// AppendBinary appends the 64 bytes of data.
 func (p *PortInfo) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, p) }
 
 // portInfoExtendedSpeeds is the bit of the modifier by which a subnet manager

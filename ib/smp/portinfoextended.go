@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// PortInfoExtendedSize is the length of PortInfoExtended in octets.
+// PortInfoExtendedSize is the length of PortInfoExtended in bytes.
 const PortInfoExtendedSize = 22
 
 // PortInfoExtended holds the forward error correction of a port. The modifier
@@ -41,7 +41,7 @@ func (*PortInfoExtended) ID() mad.AttributeID { return AttrPortInfoExtended }
 // String prints the fields; reserved bits are left out.
 func (a PortInfoExtended) String() string { return show.Fields(a) }
 
-// UnmarshalBinary reads PortInfoExtendedSize octets.
+// UnmarshalBinary reads PortInfoExtendedSize bytes.
 func (p *PortInfoExtended) UnmarshalBinary(data []byte) error {
 	if err := checkLength("PortInfoExtended", data, PortInfoExtendedSize); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (p *PortInfoExtended) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Encode writes the 64 octets of data; it cannot fail.
+// Encode writes the 64 bytes of data; it cannot fail.
 func (p *PortInfoExtended) Encode(dst *[mad.DataSize]byte) error {
 	*dst = p.spare
 	binary.BigEndian.PutUint32(dst[0:], p.CapMask)
@@ -78,5 +78,5 @@ func (p *PortInfoExtended) Encode(dst *[mad.DataSize]byte) error {
 	return nil
 }
 
-// AppendBinary appends the 64 octets of data.
+// AppendBinary appends the 64 bytes of data.
 func (p *PortInfoExtended) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, p) }

@@ -49,7 +49,7 @@ func (*RandomForwardingTable) ID() mad.AttributeID { return AttrRandomForwarding
 // String prints the fields; reserved bits are left out.
 func (a RandomForwardingTable) String() string { return show.Fields(a) }
 
-// UnmarshalBinary reads 64 octets.
+// UnmarshalBinary reads 64 bytes.
 func (t *RandomForwardingTable) UnmarshalBinary(data []byte) error {
 	if err := checkLength("RandomForwardingTable", data, mad.DataSize); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (t *RandomForwardingTable) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Encode writes the 64 octets of data.
+// Encode writes the 64 bytes of data.
 func (t *RandomForwardingTable) Encode(dst *[mad.DataSize]byte) error {
 	var w widths
 	for i := range t.Entries {
@@ -87,7 +87,7 @@ func (t *RandomForwardingTable) Encode(dst *[mad.DataSize]byte) error {
 	return nil
 }
 
-// AppendBinary appends the 64 octets of data.
+// AppendBinary appends the 64 bytes of data.
 func (t *RandomForwardingTable) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, t) }
 
 // RandomBlock is a block of a whole table, entries past its end empty.

@@ -8,7 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// SLToVLMappingTableSize is the length of SLToVLMappingTable in octets.
+// SLToVLMappingTableSize is the length of SLToVLMappingTable in bytes.
 const SLToVLMappingTableSize = 8
 
 // SLCount is the number of service levels.
@@ -19,8 +19,8 @@ const SLCount = 16
 type SLToVLMappingTable struct {
 	VLs [SLCount]ib.VL // 4 bits each, indexed by ib.SL
 
-	// rest are the octets behind the map when any of them is not zero. A large
-	// switch has more than a thousand of these tables: 64 octets more would count.
+	// rest are the bytes behind the map when any of them is not zero. A large
+	// switch has more than a thousand of these tables: 64 bytes more would count.
 	rest string
 }
 
@@ -38,15 +38,15 @@ func (*SLToVLMappingTable) ID() mad.AttributeID { return AttrSLToVLMappingTable 
 // String prints the fields; reserved bits are left out.
 func (a SLToVLMappingTable) String() string { return show.Fields(a) }
 
-// UnmarshalBinary reads SLToVLMappingTableSize octets.
+// UnmarshalBinary reads SLToVLMappingTableSize bytes.
 func (t *SLToVLMappingTable) UnmarshalBinary(data []byte) error {
 	if err := checkLength("SLToVLMappingTable", data, SLToVLMappingTableSize); err != nil {
 		return err
 	}
 	*t = SLToVLMappingTable{}
-	for i, octet := range data[:SLToVLMappingTableSize] {
-		t.VLs[2*i] = ib.VL(octet >> 4)
-		t.VLs[2*i+1] = ib.VL(octet & 0x0F)
+	for i, b := range data[:SLToVLMappingTableSize] {
+		t.VLs[2*i] = ib.VL(b >> 4)
+		t.VLs[2*i+1] = ib.VL(b & 0x0F)
 	}
 	if rest := bytes.TrimRight(data[SLToVLMappingTableSize:], "\x00"); len(rest) > 0 {
 		t.rest = string(rest)
@@ -54,7 +54,7 @@ func (t *SLToVLMappingTable) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Encode writes the 64 octets of data.
+// Encode writes the 64 bytes of data.
 func (t *SLToVLMappingTable) Encode(dst *[mad.DataSize]byte) error {
 	var w widths
 	for _, vl := range t.VLs {
@@ -71,7 +71,7 @@ func (t *SLToVLMappingTable) Encode(dst *[mad.DataSize]byte) error {
 	return nil
 }
 
-// AppendBinary appends the 64 octets of data.
+// AppendBinary appends the 64 bytes of data.
 func (t *SLToVLMappingTable) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, t) }
 
 // Wildcards of the SLToVLMappingTable modifier, for switches that announce

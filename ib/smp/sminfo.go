@@ -8,7 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// SMInfoSize is the length of SMInfo in octets.
+// SMInfoSize is the length of SMInfo in bytes.
 const SMInfoSize = 21
 
 // SMState is what a subnet manager is doing.
@@ -69,7 +69,7 @@ func (*SMInfo) ID() mad.AttributeID { return AttrSMInfo }
 // String prints the fields; reserved bits are left out.
 func (a SMInfo) String() string { return show.Fields(a) }
 
-// UnmarshalBinary reads SMInfoSize octets.
+// UnmarshalBinary reads SMInfoSize bytes.
 func (s *SMInfo) UnmarshalBinary(data []byte) error {
 	if err := checkLength("SMInfo", data, SMInfoSize); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (s *SMInfo) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Encode writes the 64 octets of data.
+// Encode writes the 64 bytes of data.
 func (s *SMInfo) Encode(dst *[mad.DataSize]byte) error {
 	var w widths
 	w.check("Priority", uint64(s.Priority), 4)
@@ -101,5 +101,5 @@ func (s *SMInfo) Encode(dst *[mad.DataSize]byte) error {
 	return nil
 }
 
-// AppendBinary appends the 64 octets of data.
+// AppendBinary appends the 64 bytes of data.
 func (s *SMInfo) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, s) }

@@ -8,7 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// SwitchInfoSize is the length of SwitchInfo in octets.
+// SwitchInfoSize is the length of SwitchInfo in bytes.
 const SwitchInfoSize = 20
 
 // SwitchInfo has the capabilities and the settings of a switch as a whole.
@@ -55,7 +55,7 @@ func (a SwitchInfo) String() string { return show.Fields(a) }
 // PortInfo.HOQLife that is a time; higher values mean "no limit".
 const TimeValueFiniteMax ib.TimeValue = 19
 
-// UnmarshalBinary reads SwitchInfoSize octets.
+// UnmarshalBinary reads SwitchInfoSize bytes.
 func (s *SwitchInfo) UnmarshalBinary(data []byte) error {
 	if err := checkLength("SwitchInfo", data, SwitchInfoSize); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (s *SwitchInfo) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Encode writes the 64 octets of data.
+// Encode writes the 64 bytes of data.
 func (s *SwitchInfo) Encode(dst *[mad.DataSize]byte) error {
 	var w widths
 	w.check("LifeTimeValue", uint64(s.LifeTimeValue), 5)
@@ -110,5 +110,5 @@ func (s *SwitchInfo) Encode(dst *[mad.DataSize]byte) error {
 	return nil
 }
 
-// AppendBinary appends the 64 octets of data.
+// AppendBinary appends the 64 bytes of data.
 func (s *SwitchInfo) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, s) }

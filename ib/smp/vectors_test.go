@@ -59,7 +59,7 @@ var codecs = []codec{
 
 func newNotice() Attribute { return new(Notice) }
 
-// forEach runs f for every codec with its vector and the 64 octets of data.
+// forEach runs f for every codec with its vector and the 64 bytes of data.
 func forEach(t *testing.T, f func(t *testing.T, c codec, v vectors.Vector, data []byte)) {
 	for _, c := range codecs {
 		t.Run(c.name, func(t *testing.T) {
@@ -197,15 +197,15 @@ func TestInputLength(t *testing.T) {
 			err := a.UnmarshalBinary(input)
 			if n >= c.size && n <= mad.DataSize {
 				if err != nil {
-					t.Errorf("%d octets: %v", n, err)
+					t.Errorf("%d bytes: %v", n, err)
 				}
 				continue
 			}
-			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d octets", n)) {
-				t.Errorf("%d octets: error %v", n, err)
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d bytes", n)) {
+				t.Errorf("%d bytes: error %v", n, err)
 			}
 			if !bytes.Equal(encode(t, a), before) {
-				t.Errorf("%d octets: assigned in spite of the error", n)
+				t.Errorf("%d bytes: assigned in spite of the error", n)
 			}
 		}
 	})

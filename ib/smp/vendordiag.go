@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// VendorDiagDataSize is the length of VendorDiag.DiagData in octets.
+// VendorDiagDataSize is the length of VendorDiag.DiagData in bytes.
 const VendorDiagDataSize = 62
 
 // VendorDiag is one block of a chain of diagnostic data. The modifier is the
@@ -31,7 +31,7 @@ func (*VendorDiag) ID() mad.AttributeID { return AttrVendorDiag }
 // String prints the fields; reserved bits are left out.
 func (a VendorDiag) String() string { return show.Fields(a) }
 
-// UnmarshalBinary reads 64 octets.
+// UnmarshalBinary reads 64 bytes.
 func (d *VendorDiag) UnmarshalBinary(data []byte) error {
 	if err := checkLength("VendorDiag", data, mad.DataSize); err != nil {
 		return err
@@ -41,14 +41,14 @@ func (d *VendorDiag) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Encode writes the 64 octets of data; it cannot fail.
+// Encode writes the 64 bytes of data; it cannot fail.
 func (d *VendorDiag) Encode(dst *[mad.DataSize]byte) error {
 	binary.BigEndian.PutUint16(dst[:], d.NextIndex)
 	copy(dst[2:], d.DiagData[:])
 	return nil
 }
 
-// AppendBinary appends the 64 octets of data.
+// AppendBinary appends the 64 bytes of data.
 func (d *VendorDiag) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, d) }
 
 // DiagCode is PortInfo.DiagCode, the health of a port.

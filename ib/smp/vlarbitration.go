@@ -16,7 +16,7 @@ const (
 // VLArbitrationEntry gives a virtual lane its turn.
 type VLArbitrationEntry struct {
 	VL     ib.VL // 4 bits
-	Weight uint8 // units of 64 octets; 0 skips the entry
+	Weight uint8 // units of 64 bytes; 0 skips the entry
 }
 
 // VLArbitrationTable is one half of a port's high-priority or low-priority
@@ -41,7 +41,7 @@ func (*VLArbitrationTable) ID() mad.AttributeID { return AttrVLArbitrationTable 
 // String prints the fields; reserved bits are left out.
 func (a VLArbitrationTable) String() string { return show.Fields(a) }
 
-// UnmarshalBinary reads 64 octets.
+// UnmarshalBinary reads 64 bytes.
 func (t *VLArbitrationTable) UnmarshalBinary(data []byte) error {
 	if err := checkLength("VLArbitrationTable", data, mad.DataSize); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (t *VLArbitrationTable) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Encode writes the 64 octets of data.
+// Encode writes the 64 bytes of data.
 func (t *VLArbitrationTable) Encode(dst *[mad.DataSize]byte) error {
 	var w widths
 	for i := range t.Entries {
@@ -71,7 +71,7 @@ func (t *VLArbitrationTable) Encode(dst *[mad.DataSize]byte) error {
 	return nil
 }
 
-// AppendBinary appends the 64 octets of data.
+// AppendBinary appends the 64 bytes of data.
 func (t *VLArbitrationTable) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, t) }
 
 // VLArbPart names a half of one of a port's two arbitration tables.

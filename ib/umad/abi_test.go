@@ -8,7 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// TestLayout holds the codecs against octets written by hand from the kernel's
+// TestLayout holds the codecs against bytes written by hand from the kernel's
 // structures, for a little-endian machine.
 func TestLayout(t *testing.T) {
 	h := Header{

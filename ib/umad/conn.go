@@ -25,7 +25,7 @@ type File interface {
 // the next. Wait then reports that there is nothing to read, unless there is.
 type Waker interface{ Wake() }
 
-// MaxMessage bounds what Receive takes, in octets without the header: a message of
+// MaxMessage bounds what Receive takes, in bytes without the header: a message of
 // many segments is longer than any that the kernel should hand on.
 const MaxMessage = 1 << 20
 
@@ -88,7 +88,7 @@ func (c *Conn) Register(r Registration) (id uint32, err error) {
 func (c *Conn) Unregister(id uint32) error { return c.file.Ioctl(CommandUnregister, EncodeID(id)) }
 
 // Send sends a datagram by the agent h.ID. With h.TimeoutMilliseconds an answer is
-// waited for: Receive gives it, or the first mad.HeaderSize octets of the datagram itself
+// waited for: Receive gives it, or the first mad.HeaderSize bytes of the datagram itself
 // with h.Status ETIMEDOUT. The upper half of a request's transaction identifier is the kernel's.
 func (c *Conn) Send(h Header, datagram []byte) error {
 	b := make([]byte, HeaderSize, HeaderSize+len(datagram))

@@ -84,7 +84,7 @@ func TestConn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, message, err = c.Receive(time.Second); err != nil || umad.Errno(got.Status) != umad.ETIMEDOUT || len(message) < mad.HeaderSize {
-		t.Errorf("where nobody is: %+v, %d octets, %v", got, len(message), err)
+		t.Errorf("where nobody is: %+v, %d bytes, %v", got, len(message), err)
 	}
 	if took := h.Fabric.Now() - before; took < 50*time.Millisecond || took > time.Second {
 		t.Errorf("the kernel gave up after %v, want 50 ms", took)
@@ -150,19 +150,19 @@ func Example() {
 		Method: mad.MethodGet, AttributeID: smp.AttrNodeDescription, TransactionID: 1,
 		HopCount: 1, InitialPath: [mad.PathSize]byte{1: 1}, DrSLID: ib.LIDPermissive, DrDLID: ib.LIDPermissive,
 	}
-	octets, err := ask.AppendBinary(nil)
+	bytes, err := ask.AppendBinary(nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := c.Send(umad.Header{ID: id, LID: ib.LIDPermissive, TimeoutMilliseconds: 200}, octets); err != nil {
+	if err := c.Send(umad.Header{ID: id, LID: ib.LIDPermissive, TimeoutMilliseconds: 200}, bytes); err != nil {
 		log.Fatal(err)
 	}
-	_, octets, err = c.Receive(time.Second)
+	_, bytes, err = c.Receive(time.Second)
 	if err != nil {
 		log.Fatal(err)
 	}
 	var answer mad.SMP
-	if err := answer.UnmarshalBinary(octets); err != nil {
+	if err := answer.UnmarshalBinary(bytes); err != nil {
 		log.Fatal(err)
 	}
 	attribute, err := smp.Decode(answer.AttributeID, answer.Data[:])

@@ -10,6 +10,6 @@
 //
 // Inside `ibwarden sim exec` a program sees the devices of a simulated host instead.
 //
-// Octets are in the byte order of the machine except where a field says otherwise.
+// Bytes are in the byte order of the machine except where a field says otherwise.
 // Decoding never panics: a short argument is an error.
 package umad

@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 )
 
-// Sizes in octets.
+// Sizes in bytes.
 const (
 	// HeaderSize is the length of the header with a P_Key index,
 	// OldHeaderSize of the one without.
@@ -86,7 +86,7 @@ func (h *Header) Put(b []byte, long bool) {
 // ReadHeader reads a header of the form that long picks.
 func ReadHeader(b []byte, long bool) (Header, error) {
 	if want := SizeOf(long); len(b) < want {
-		return Header{}, fmt.Errorf("umad header: %d octets, want %d", len(b), want)
+		return Header{}, fmt.Errorf("umad header: %d bytes, want %d", len(b), want)
 	}
 	n := binary.NativeEndian
 	h := Header{

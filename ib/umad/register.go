@@ -15,7 +15,7 @@ const (
 	CommandRegister2  uint32 = 0xC0281B04
 )
 
-// Lengths of their arguments in octets.
+// Lengths of their arguments in bytes.
 const (
 	RegisterSize   = 28
 	UnregisterSize = 4
@@ -109,7 +109,7 @@ func ReadRegistration(command uint32, b []byte) (r Registration, err error) {
 		r.Flags, r.OUI, r.RMPPVersion = n.Uint32(b[offFlags2:]), n.Uint32(b[32:]), b[36]
 		r.Methods = Methods{n.Uint64(b[offMethods2:]), n.Uint64(b[offMethods2+8:])}
 	default:
-		return r, fmt.Errorf("umad registration: command %#x with %d octets", command, len(b))
+		return r, fmt.Errorf("umad registration: command %#x with %d bytes", command, len(b))
 	}
 	r.ID = n.Uint32(b)
 	return r, nil

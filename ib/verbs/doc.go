@@ -21,7 +21,7 @@
 //   - An opened device is one protection domain. No other device, even of the same
 //     host, can name its objects.
 //   - Buffers belong to the device. PostSend copies what is to be sent,
-//     PostReceive says how many octets there is room for, and a completion has
+//     PostReceive says how many bytes there is room for, and a completion has
 //     the received data. A memory region is read and written by its methods. Room for
 //     the GRH of a datagram is always added.
 //   - A completion queue does not overflow: completions that do not fit wait at their

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the examples in docs/dev/verbs.md anew")
+var update = flag.Bool("update", false, "write the examples in docs/dev/verbs.md again")
 
 const page = "../../docs/dev/verbs.md"
 

@@ -55,7 +55,7 @@ func Example_reliableConnection() {
 		}
 	}
 	for _, wc := range is(got.Wait(1, time.Second)) {
-		fmt.Println(wc.ID, wc.Opcode, len(wc.Data), "octets, P_Key", wc.PKey)
+		fmt.Println(wc.ID, wc.Opcode, len(wc.Data), "bytes, P_Key", wc.PKey)
 	}
 	fmt.Printf("%q\n", is(memory.Read(4, 7)))
 
@@ -74,7 +74,7 @@ func Example_reliableConnection() {
 	// 1 IBV_WC_SEND IBV_WC_SUCCESS ""
 	// 2 IBV_WC_RDMA_WRITE IBV_WC_SUCCESS ""
 	// 3 IBV_WC_RDMA_READ IBV_WC_SUCCESS "writ"
-	// 9 IBV_WC_RECV 700 octets, P_Key 0x8001
+	// 9 IBV_WC_RECV 700 bytes, P_Key 0x8001
 	// "written"
 	// 4 IBV_WC_RETRY_EXC_ERR
 	// 5 IBV_WC_WR_FLUSH_ERR

@@ -133,7 +133,7 @@ func (x *datagram) receives() string {
 	return "nothing"
 }
 
-// reaches sends both ways and tells whether both arrived.
+// reaches sends both ways and reports whether both arrived.
 func reaches(a, b *datagram, qkey ib.QKey) string {
 	a.send(b, qkey, "hello")
 	_, there := b.receive()

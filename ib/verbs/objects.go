@@ -31,7 +31,7 @@ func (d *Device) CreateCQ(depth int) (*CQ, error) {
 }
 
 // Poll takes the oldest completions, at most max of them. Fewer may come when they
-// hold many octets.
+// hold many bytes.
 func (c *CQ) Poll(max int) ([]WC, error) { return c.Wait(max, 0) }
 
 // Wait is Poll after waiting for a completion, no longer than limit. The time is
@@ -68,8 +68,8 @@ type Memory struct {
 	rkey uint32
 }
 
-// RegisterMemory makes a region of size octets that peers name by RKey and the
-// address of an octet; the first has address va. They may do what access says.
+// RegisterMemory makes a region of size bytes that peers name by RKey and the
+// address of a byte; the first has address va. They may do what access says.
 func (d *Device) RegisterMemory(size int, va uint64, access Access) (*Memory, error) {
 	a, err := d.call(Request{Call: CallRegister, Count: size, VirtualAddress: va, Access: access})
 	if err != nil {
@@ -81,7 +81,7 @@ func (d *Device) RegisterMemory(size int, va uint64, access Access) (*Memory, er
 // RKey is what a peer names the region by.
 func (m *Memory) RKey() uint32 { return m.rkey }
 
-// Read reads n octets from offset on, at most MaxMessage.
+// Read reads n bytes from offset on, at most MaxMessage.
 func (m *Memory) Read(offset, n int) ([]byte, error) {
 	a, err := m.d.call(Request{Call: CallReadMemory, Object: m.handle, Index: offset, Count: n})
 	if err != nil {
@@ -90,9 +90,9 @@ func (m *Memory) Read(offset, n int) ([]byte, error) {
 	return a.Data, nil
 }
 
-// Write writes octets from offset on, at most MaxMessage.
-func (m *Memory) Write(offset int, octets []byte) error {
-	_, err := m.d.call(Request{Call: CallWriteMemory, Object: m.handle, Index: offset, Data: octets})
+// Write writes bytes from offset on, at most MaxMessage.
+func (m *Memory) Write(offset int, bytes []byte) error {
+	_, err := m.d.call(Request{Call: CallWriteMemory, Object: m.handle, Index: offset, Data: bytes})
 	return err
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // The protocol between a program and a simulator: each message is a length, four
-// octets with the most significant first, and so many octets of JSON, a Request
+// bytes with the most significant first, and so many bytes of JSON, a Request
 // one way and an Answer the other. The first request is CallOpen, and no other.
 // Answers come in any order and name their request. Programs have no need of it:
 // Device speaks it.
@@ -20,9 +20,9 @@ import (
 const ProtocolVersion = 2
 
 const (
-	// MaxFrame is the length of the longest message in octets.
+	// MaxFrame is the length of the longest message in bytes.
 	MaxFrame = 1 << 20
-	// MaxMessage is the most octets that one request sends, writes or reads, and
+	// MaxMessage is the most bytes that one request sends, writes or reads, and
 	// that one receive has room for.
 	MaxMessage = 1 << 18
 )
@@ -48,14 +48,14 @@ const (
 	CallModifyQP    Call = "modify-qp" // Object, Mask, Attr
 	CallQueryQP     Call = "query-qp"
 	CallPostSend    Call = "post-send"    // Object, ID, Send
-	CallPostReceive Call = "post-receive" // Object, ID, Count octets
+	CallPostReceive Call = "post-receive" // Object, ID, Count bytes
 	CallAttach      Call = "attach"       // Object, Address.DLID and DGID
 	CallDetach      Call = "detach"
 
 	CallCreateAH  Call = "create-ah" // Address
 	CallDestroyAH Call = "destroy-ah"
 
-	CallRegister    Call = "register"     // Count octets, VirtualAddress, Access
+	CallRegister    Call = "register"     // Count bytes, VirtualAddress, Access
 	CallDeregister  Call = "deregister"   // Object
 	CallReadMemory  Call = "read-memory"  // Object, Index, Count
 	CallWriteMemory Call = "write-memory" // Object, Index, Data
@@ -131,7 +131,7 @@ type Answer struct {
 	Group  *MulticastGroup `json:",omitempty"`
 }
 
-const lengthSize = 4 // octets
+const lengthSize = 4 // bytes
 
 // WriteFrame writes a Request or an Answer, in one call of Write.
 func WriteFrame(w io.Writer, message any) error {
@@ -140,7 +140,7 @@ func WriteFrame(w io.Writer, message any) error {
 		return err
 	}
 	if len(body) > MaxFrame {
-		return fmt.Errorf("a message of %d octets, want at most %d: %w", len(body), MaxFrame, ErrRequest)
+		return fmt.Errorf("a message of %d bytes, want at most %d: %w", len(body), MaxFrame, ErrRequest)
 	}
 	frame := binary.BigEndian.AppendUint32(make([]byte, 0, lengthSize+len(body)), uint32(len(body)))
 	_, err = w.Write(append(frame, body...))
@@ -156,12 +156,12 @@ func ReadFrame(r io.Reader, message any) error {
 	}
 	n := binary.BigEndian.Uint32(length[:])
 	if n > MaxFrame {
-		return fmt.Errorf("a message of %d octets, want at most %d: %w", n, MaxFrame, ErrProtocol)
+		return fmt.Errorf("a message of %d bytes, want at most %d: %w", n, MaxFrame, ErrProtocol)
 	}
 	// What comes is stored as it comes: a length alone takes no memory.
 	var body bytes.Buffer
 	if m, err := io.CopyN(&body, r, int64(n)); err != nil {
-		return fmt.Errorf("a message of %d octets ends after %d: %w", n, m, err)
+		return fmt.Errorf("a message of %d bytes ends after %d: %w", n, m, err)
 	}
 	decoder := json.NewDecoder(&body)
 	decoder.DisallowUnknownFields()

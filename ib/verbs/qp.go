@@ -89,10 +89,10 @@ func (o object) query(c Call) (QPAttr, error) {
 type SendWR struct {
 	ID uint64 // given back in the completion (wr_id)
 	Op SendOp
-	// Data is the message, at most MaxMessage octets. Raw packets have whole words;
+	// Data is the message, at most MaxMessage bytes. Raw packets have whole words;
 	// a raw IPv6 packet begins with its IPv6 header.
 	Data      []byte `json:",omitempty"`
-	Length    int    `json:",omitempty"` // of an RDMA READ: the octets to read
+	Length    int    `json:",omitempty"` // of an RDMA READ: the bytes to read
 	HasImm    bool   `json:",omitempty"`
 	Imm       uint32 `json:",omitempty"`
 	Solicited bool   `json:",omitempty"`
@@ -131,7 +131,7 @@ func (q *QP) PostSend(w SendWR) error {
 	return err
 }
 
-// PostReceive gives the queue pair room for one message of at most size octets,
+// PostReceive gives the queue pair room for one message of at most size bytes,
 // from INIT on; id comes back in the completion.
 func (q *QP) PostReceive(id uint64, size int) error {
 	_, err := q.d.call(Request{Call: CallPostReceive, Object: q.handle, ID: id, Count: size})

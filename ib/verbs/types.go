@@ -38,7 +38,7 @@ type DeviceAttr struct {
 	MaxCQs          int
 	MaxCQDepth      int // completions in a completion queue
 	MaxAHs          int
-	MaxMemory       int // octets of all buffers, posted requests and regions together
+	MaxMemory       int // bytes of all buffers, posted requests and regions together
 	MaxPKeys        int // entries of a port's P_Key table
 }
 
@@ -232,7 +232,7 @@ type WC struct {
 	Data []byte `json:",omitempty"`
 
 	// Of a receive that succeeded.
-	GRH       []byte `json:",omitempty"` // 40 octets, nil for none
+	GRH       []byte `json:",omitempty"` // 40 bytes, nil for none
 	HasImm    bool   `json:",omitempty"`
 	Imm       uint32 `json:",omitempty"`
 	Solicited bool   `json:",omitempty"`

@@ -43,7 +43,7 @@ func (p PageParams) after() (string, error) {
 }
 
 // Numbered is the part of a numbered list, newest or oldest first, that the page begins
-// with. done tells that nothing is left.
+// with. done says that nothing is left.
 func (p PageParams) Numbered(oldest bool, limit int) (r store.Range, done bool, err error) {
 	r = store.Range{Newest: !oldest, Limit: limit, MayLack: true}
 	after, err := p.after()

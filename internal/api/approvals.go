@@ -127,7 +127,7 @@ func (a *api) rollback() {
 		})
 }
 
-// rollBack tries a rollback once; stale tells that another writer came between.
+// rollBack tries a rollback once; stale says that another writer came between.
 func (a *api) rollBack(ctx context.Context, b RollbackBody, w *WriteParams) (out *ChangedOutput, stale bool, err error) {
 	caller := callerOf(ctx)
 	var last, number, to uint64

@@ -51,7 +51,7 @@ func After(revision uint64) *Watch { return &Watch{after: revision} }
 func (w *Watch) Idle(revision uint64) bool { return w.marks != nil && w.after == revision }
 
 // Look is what a reader is to be told of the collection at a revision. The first look says what is there,
-// and what changed after his revision; one at an earlier revision than the last begins anew, since the
+// and what changed after his revision; one at an earlier revision than the last begins again, since the
 // store is another one then.
 func (w *Watch) Look(revision uint64, now []string, entry func(i int) (mark string, changed uint64)) (all bool, put []int, gone []string) {
 	if revision < w.after {

@@ -59,7 +59,7 @@ type PartitionPatch struct {
 
 // BodyOf is the body of a write that leaves a partition as it is; it says nothing of members.
 func BodyOf(p *resource.Partition) PartitionBody {
-	return PartitionBody{Name: p.Name, Owner: p.Owner, SL: int(p.SL), MTU: p.MTU.Octets(), Rate: float64(p.Rate.Tenths()) / 10, IPoverIB: p.IPoIB, Labels: p.Labels.Map()}
+	return PartitionBody{Name: p.Name, Owner: p.Owner, SL: int(p.SL), MTU: p.MTU.Bytes(), Rate: float64(p.Rate.Tenths()) / 10, IPoverIB: p.IPoIB, Labels: p.Labels.Map()}
 }
 
 // Change is the change that a body asks for, of the partition with a number.
@@ -81,7 +81,7 @@ func (b *PartitionBody) Change(k ib.PKeyBase) (change resource.PutPartition, err
 // PartitionOf is a partition as a caller sees it.
 func PartitionOf(s *resource.State, c resource.Caller, p *resource.Partition) Partition {
 	out := Partition{PKey: p.PKey.String(), Name: p.Name, Owner: p.Owner, SL: int(p.SL), IPoverIB: p.IPoIB, Changed: s.NumberFor(c, s.TouchedFor(c, p.PKey))}
-	out.MTU, out.Rate, out.Labels = p.MTU.Octets(), float64(p.Rate.Tenths())/10, p.LabelsFor(c).Map()
+	out.MTU, out.Rate, out.Labels = p.MTU.Bytes(), float64(p.Rate.Tenths())/10, p.LabelsFor(c).Map()
 	out.Members, out.Waiting = s.CountVisible(c, p.PKey)
 	return out
 }
@@ -97,7 +97,7 @@ func DeclaredOf(s *resource.State, c resource.Caller, k ib.PKeyBase, resolved []
 	if file.Pos.Line > 0 {
 		out.File = fmt.Sprintf("%s:%d", out.File, file.Pos.Line)
 	}
-	out.MTU, out.Rate = p.MTU.Octets(), float64(p.Rate.Tenths())/10
+	out.MTU, out.Rate = p.MTU.Bytes(), float64(p.Rate.Tenths())/10
 	out.Members = len(DeclaredMembers(s, c, k, resolved))
 	return out
 }

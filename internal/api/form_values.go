@@ -96,11 +96,11 @@ func (m Membership) Value() (v policy.Membership) {
 }
 
 // MTU reads the MTU that a partition may have; 0 is the default.
-func MTU(octets int) (ib.MTU, error) {
-	if octets == 0 {
+func MTU(bytes int) (ib.MTU, error) {
+	if bytes == 0 {
 		return 0, nil
 	}
-	m, err := ib.MTUFromOctets(octets)
+	m, err := ib.MTUFromBytes(bytes)
 	if err != nil {
 		return 0, rest.FieldProblem(422, "invalid", "mtu", err.Error())
 	}
@@ -120,7 +120,7 @@ func Rate(gbps float64) (ib.Rate, error) {
 	return r, nil
 }
 
-// Labels reads the labels of a body; keep tells that it says nothing of them.
+// Labels reads the labels of a body; keep says that it says nothing of them.
 func Labels(of map[string]string) (set resource.LabelSet, keep bool, err error) {
 	if set, err = resource.MakeLabels(of); err != nil {
 		return "", false, rest.FieldProblem(422, "invalid", "body.labels", err.Error())

@@ -14,9 +14,9 @@ import (
 
 // Limits of clients.
 const (
-	HeaderMax     = 16 << 10          // octets of the header of a request
-	BodyMax       = 1 << 20           // octets of the body of a request
-	HeaderTimeout = 10 * time.Second  // from the connection, or the first octet, to the end of the header
+	HeaderMax     = 16 << 10          // bytes of the header of a request
+	BodyMax       = 1 << 20           // bytes of the body of a request
+	HeaderTimeout = 10 * time.Second  // from the connection, or the first byte, to the end of the header
 	BodyTimeout   = 20 * time.Second  // for the body
 	ReplyTimeout  = 120 * time.Second // from the end of the body to the end of the answer
 	IdleTimeout   = 120 * time.Second // between two requests

@@ -61,17 +61,17 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 		got, err := io.Copy(io.Discard, c)
 		c.Close()
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Fatalf("no end after %d octets", got)
+			t.Fatalf("no end after %d bytes", got)
 		}
 		if reads {
 			whole = got
 			emptied(t, l)
 		} else if got >= whole {
-			t.Errorf("%d octets of answers that were not read in time, all are %d", got, whole)
+			t.Errorf("%d bytes of answers that were not read in time, all are %d", got, whole)
 		}
 	}
 	if whole < asked*1000 {
-		t.Errorf("%d octets: too few to fill what is between the two", whole)
+		t.Errorf("%d bytes: too few to fill what is between the two", whole)
 	}
 }
 

@@ -227,7 +227,7 @@ func TestSessionsEndWithTheirTokens(t *testing.T) {
 	}
 	s.want(401, whoAmI.by("session"))
 	// A client certificate.
-	c := &x509.Certificate{Raw: []byte("0the octets of a certificate"), NotAfter: ends.Add(-time.Minute)}
+	c := &x509.Certificate{Raw: []byte("0the bytes of a certificate"), NotAfter: ends.Add(-time.Minute)}
 	s.change(resource.PutToken{Token: resource.Token{ID: "crt-1", Tenant: "blue", Sum: listen.SecretSum(c.Raw), Expires: ends}})
 	r := s.request(call{as: "nobody", method: "POST", path: "/session"})
 	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{c}, VerifiedChains: [][]*x509.Certificate{{c}}}

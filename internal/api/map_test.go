@@ -313,7 +313,7 @@ func TestMapAgain(t *testing.T) {
 	none := func(tag string) int {
 		w, body := read(map[string]string{"If-None-Match": tag})
 		if w.StatusCode == 304 && (len(body) > 0 || w.Header.Get("Ibwarden-Read-At") != "2001-09-09T01:46:40Z") {
-			t.Errorf("%d octets, read at %q", len(body), w.Header.Get("Ibwarden-Read-At"))
+			t.Errorf("%d bytes, read at %q", len(body), w.Header.Get("Ibwarden-Read-At"))
 		}
 		return w.StatusCode
 	}

@@ -163,7 +163,7 @@ func (w *twins) writes() call {
 }
 
 // TestOthersDoNotCount: a tenant's answers, with the numbers of revisions, ETags, cursors, IDs of
-// events and all counts in them, are the same octets but for times whether others change something
+// events and all counts in them, are the same bytes but for times whether others change something
 // meanwhile or not. The provider's numbers are those of the store.
 func TestOthersDoNotCount(t *testing.T) {
 	for seed := range uint64(4) {

@@ -242,7 +242,7 @@ func (w *lair) follow() {
 	w.reread()
 }
 
-// reread has the fabric read anew: what was concluded from the last reading counts no more.
+// reread has the fabric read again: what was concluded from the last reading counts no more.
 func (w *lair) reread() {
 	w.secrets = map[string][]string{}
 	again := *w.manager.snap
@@ -257,7 +257,7 @@ func base(k string) ib.PKeyBase {
 	return ib.PKeyBase(n)
 }
 
-// sees tells whether a tenant knows of a partition: it owns it, or a port in it or that is asked for.
+// sees reports whether a tenant knows of a partition: it owns it, or a port in it or that is asked for.
 func (w *lair) sees(tenant, k string) bool {
 	for guid := range w.members[k] {
 		if w.port(guid).owner == tenant {
@@ -267,7 +267,7 @@ func (w *lair) sees(tenant, k string) bool {
 	return w.parts[k].owner == tenant
 }
 
-// lent tells whether a port is in a partition of a tenant, to which both owners agreed.
+// lent reports whether a port is in a partition of a tenant, to which both owners agreed.
 func (w *lair) lent(tenant string, p *lairPort) bool {
 	for k, list := range w.members {
 		if m := list[p.guid]; m != nil && m.byPart && m.byPort && w.parts[k].owner == tenant {
@@ -277,7 +277,7 @@ func (w *lair) lent(tenant string, p *lairPort) bool {
 	return false
 }
 
-// asked tells whether a port is in a partition of a tenant, or asked for.
+// asked reports whether a port is in a partition of a tenant, or asked for.
 func (w *lair) asked(tenant string, p *lairPort) bool {
 	for k, list := range w.members {
 		if list[p.guid] != nil && (w.parts[k].owner == tenant || p.owner == tenant) {
@@ -287,7 +287,7 @@ func (w *lair) asked(tenant string, p *lairPort) bool {
 	return false
 }
 
-// holdsKey tells whether a port of a tenant holds a key of a partition: its own tables it sees.
+// holdsKey reports whether a port of a tenant holds a key of a partition: its own tables it sees.
 func (w *lair) holdsKey(tenant, k string) bool {
 	for _, p := range w.ports {
 		for _, key := range p.port.ReadPKeys() {

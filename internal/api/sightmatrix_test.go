@@ -158,8 +158,8 @@ func (w *lair) ask(op sightOp, as, path, body string, header map[string]string) 
 	return w.do(c)
 }
 
-// madeAnew are what two answers to the same request need not have in common.
-var madeAnew = regexp.MustCompile(`"(?:id|ID|created|Created|revision)":"?[0-9a-zA-Z:. +-]*"?|"words":\["(?:token|certificate) [^ ]*`)
+// madeAgain are what two answers to the same request need not have in common.
+var madeAgain = regexp.MustCompile(`"(?:id|ID|created|Created|revision)":"?[0-9a-zA-Z:. +-]*"?|"words":\["(?:token|certificate) [^ ]*`)
 
 // check tries a request of a caller who acts for a tenant, and says what is wrong.
 func (w *lair) check(step string, op sightOp, as, tenant string, r sightRow, q sightRequest) {
@@ -189,7 +189,7 @@ func (w *lair) check(step string, op sightOp, as, tenant string, r sightRow, q s
 			return
 		}
 		none := w.ask(op, as, q.nonePath, q.noneBody, h)
-		a, b := madeAnew.ReplaceAllString(q.swap.Replace(got.Body.String()), ""), madeAnew.ReplaceAllString(none.Body.String(), "")
+		a, b := madeAgain.ReplaceAllString(q.swap.Replace(got.Body.String()), ""), madeAgain.ReplaceAllString(none.Body.String(), "")
 		if got.Code != none.Code || a != b {
 			tell("of what does not exist it is told %d %.600s", none.Code, none.Body)
 		}
@@ -199,7 +199,7 @@ func (w *lair) check(step string, op sightOp, as, tenant string, r sightRow, q s
 	}
 }
 
-// unknown tells whether a tenant may not know that what a request is about exists.
+// unknown reports whether a tenant may not know that what a request is about exists.
 func (w *lair) unknown(tenant string, r sightRow, q sightRequest) bool {
 	for _, p := range q.ports {
 		if w.lent(tenant, p) || r.from != ofFabric && (w.asked(tenant, p) || w.told[tenant][p.guid]) {

@@ -147,7 +147,7 @@ var ufmRows = map[string][]sightRow{
 	"GET actions/get_all_pkeys":           {{path: "actions/get_all_pkeys?guids_data=true", from: ofMembers}},
 	"POST actions/get_all_pkeys":          {{path: "actions/get_all_pkeys", from: ofMembers}},
 	"GET jobs":                            {{path: "jobs"}},
-	"GET jobs/{}":                         {}, // the ID of a job is made anew for each
+	"GET jobs/{}":                         {}, // the ID of a job is made again for each
 	"DELETE jobs/{}":                      {}, // the same
 }
 

@@ -474,7 +474,7 @@ func BenchmarkMatrix(b *testing.B) {
 				s.api.talks = views.MatrixCache{}
 				s.matrixOf(as)
 			}
-			b.ReportMetric(float64(len(text)), "octets")
+			b.ReportMetric(float64(len(text)), "bytes")
 			b.ReportMetric(float64(len(m.Parties)), "parties")
 		})
 		b.Run(map[bool]string{true: "again", false: "again-tenant"}[as == ""], func(b *testing.B) {

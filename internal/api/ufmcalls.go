@@ -17,7 +17,7 @@ import (
 type ufmHolders struct{ *api }
 
 // Secret implements ufm.Authenticator. What does not have the form of a secret is none:
-// the sums of certificates are of octets that are no secret.
+// the sums of certificates are of bytes that are no secret.
 func (h ufmHolders) Secret(secret string) (caller resource.Caller, known bool) {
 	if !listen.IsSecret(listen.TokenPrefix, secret) {
 		return caller, false

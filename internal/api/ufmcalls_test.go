@@ -50,9 +50,9 @@ func TestUFMCalls(t *testing.T) {
 	s.change(resource.PutTenant{Tenant: resource.Tenant{Name: "red", Keys: resource.KeyRange{First: 1, Last: 99}}})
 	secret := listen.NewSecret(listen.TokenPrefix)
 	uri, _ := url.Parse("spiffe://site/red")
-	certificate := &x509.Certificate{Raw: []byte("0the octets of a certificate"), URIs: []*url.URL{uri}}
-	for id, octets := range map[string][]byte{"red-1": []byte(secret), "red-2": certificate.Raw, "red-3": []byte(listen.URIPrefix + uri.String())} {
-		s.change(resource.PutToken{Token: resource.Token{ID: id, Tenant: "red", Sum: listen.SecretSum(octets)}})
+	certificate := &x509.Certificate{Raw: []byte("0the bytes of a certificate"), URIs: []*url.URL{uri}}
+	for id, bytes := range map[string][]byte{"red-1": []byte(secret), "red-2": certificate.Raw, "red-3": []byte(listen.URIPrefix + uri.String())} {
+		s.change(resource.PutToken{Token: resource.Token{ID: id, Tenant: "red", Sum: listen.SecretSum(bytes)}})
 	}
 	withCertificate := func(c *x509.Certificate) func(*http.Request) {
 		return func(r *http.Request) {

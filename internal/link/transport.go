@@ -25,7 +25,7 @@ type Engine interface {
 	Receive(now time.Duration, p *mad.SMP, slid ib.LID)
 	// Lost takes back a packet that the link knows nobody answered.
 	Lost(now time.Duration, p *mad.SMP)
-	// Expire tells that time has passed.
+	// Expire reports whether time has passed.
 	Expire(now time.Duration)
 	// Deadline is when Expire wants to be called; false for never.
 	Deadline() (time.Duration, bool)
@@ -59,7 +59,7 @@ type Long interface {
 	NextLong(now time.Duration) (to mad.Address, m rmpp.Message, ok bool)
 	// ReceiveLong takes a message that was joined.
 	ReceiveLong(now time.Duration, m *rmpp.Message, from mad.Address)
-	// LostLong tells that a message to this address was not acknowledged.
+	// LostLong reports whether a message to this address was not acknowledged.
 	LostLong(now time.Duration, to mad.Address)
 }
 

@@ -24,18 +24,18 @@ type Engine struct {
 	manager *engine.Engine
 	admin   *server.Server
 	tell    func(event.Event)
-	// changed tells that the subnet is another than the administration knows,
+	// changed reports whether the subnet is another than the administration knows,
 	// notices what devices reported since. Both wait until the manager has
 	// done its step: events must not call back.
 	now     time.Duration
 	changed bool
-	// led tells that multicast packets go otherwise than before; given is the
+	// led reports whether multicast packets go otherwise than before; given is the
 	// version of the groups that the manager was told of last, none before the
 	// first time.
 	led   bool
 	given uint64
 	gave  bool
-	// leaves tells that multicast tables stay as they are.
+	// leaves reports whether multicast tables stay as they are.
 	leaves  bool
 	notices []event.Trapped
 	claimed uint64 // version of the manager's claims that the administration knows
@@ -303,32 +303,32 @@ func (m *Engine) Deadline() (time.Duration, bool) {
 	return due, ok
 }
 
-func (m *Engine) NextGeneral(now time.Duration, octets *[mad.Size]byte) (mad.Address, bool) {
+func (m *Engine) NextGeneral(now time.Duration, bytes *[mad.Size]byte) (mad.Address, bool) {
 	m.keep(now)
-	to, ok := m.admin.Next(now, octets)
+	to, ok := m.admin.Next(now, bytes)
 	m.handOver()
 	if !ok {
-		to, ok = m.nextReading(now, octets)
+		to, ok = m.nextReading(now, bytes)
 	}
 	return to, ok
 }
 
-func (m *Engine) ReceiveGeneral(now time.Duration, octets *[mad.Size]byte, from mad.Address) {
-	if m.reader != nil && mad.Class(octets[offClass]) == mad.ClassPerfMgt {
+func (m *Engine) ReceiveGeneral(now time.Duration, bytes *[mad.Size]byte, from mad.Address) {
+	if m.reader != nil && mad.Class(bytes[offClass]) == mad.ClassPerfMgt {
 		began := time.Now()
-		m.reader.Receive(now, octets, from)
+		m.reader.Receive(now, bytes, from)
 		m.reader.Spent(now, time.Since(began))
 		return
 	}
-	m.admin.Receive(now, octets, from)
+	m.admin.Receive(now, bytes, from)
 }
 
-func (m *Engine) LostGeneral(now time.Duration, octets *[mad.Size]byte) {
-	if m.reader != nil && mad.Class(octets[offClass]) == mad.ClassPerfMgt {
-		m.reader.Lost(now, octets)
+func (m *Engine) LostGeneral(now time.Duration, bytes *[mad.Size]byte) {
+	if m.reader != nil && mad.Class(bytes[offClass]) == mad.ClassPerfMgt {
+		m.reader.Lost(now, bytes)
 		return
 	}
-	m.admin.Lost(now, octets)
+	m.admin.Lost(now, bytes)
 }
 
 func (m *Engine) NextLong(time.Duration) (mad.Address, rmpp.Message, bool) {

@@ -37,12 +37,12 @@ func (m *Engine) readSubnet(s *observed.Subnet) {
 
 // nextReading is the next request for counters. There is none while the manager has
 // anything to do: what isolates goes first.
-func (m *Engine) nextReading(now time.Duration, octets *[mad.Size]byte) (to mad.Address, ok bool) {
+func (m *Engine) nextReading(now time.Duration, bytes *[mad.Size]byte) (to mad.Address, ok bool) {
 	if m.reader == nil || !m.Settled() {
 		return to, false
 	}
 	began := time.Now()
-	if to, ok = m.reader.Next(now, octets); ok {
+	if to, ok = m.reader.Next(now, bytes); ok {
 		m.reader.Spent(now, time.Since(began))
 	}
 	return to, ok

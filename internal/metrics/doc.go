@@ -13,6 +13,6 @@
 // that use it keep working; the metrics of the manager begin with ibwarden_.
 //
 // What is not known has no sample. Text from devices is valid UTF-8, without control
-// characters and at most LabelMax octets long, and a GUID that two ports claim has no
+// characters and at most LabelMax bytes long, and a GUID that two ports claim has no
 // samples: no device can break a scrape or appear as another one.
 package metrics

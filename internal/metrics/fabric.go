@@ -12,7 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/perfmgr"
 )
 
-// LabelMax is how many octets of a text from elsewhere a label has; a NodeDescription
+// LabelMax is how many bytes of a text from elsewhere a label has; a NodeDescription
 // has 64.
 const LabelMax = 128
 
@@ -171,10 +171,10 @@ func (c *copier) add(d *Device, p *observed.Port, readings []perfmgr.Reading) {
 	d.Ports = append(d.Ports, out)
 }
 
-// octetsPerGigabit is 10^9 bits in octets.
-const octetsPerGigabit = 1e9 / 8
+// bytesPerGigabit is 10^9 bits in bytes.
+const bytesPerGigabit = 1e9 / 8
 
-// ratesOf are the data rate and the signalling rate of a link in octets per second, as
+// ratesOf are the data rate and the signalling rate of a link in bytes per second, as
 // infiniband_exporter counts them; 0 for what is not known. It rounds the data rate of FDR, and
 // from HDR on its signalling rate is the data rate.
 func ratesOf(i *smp.PortInfo) (rate, raw float64) {
@@ -186,5 +186,5 @@ func ratesOf(i *smp.PortInfo) (rate, raw float64) {
 	case speed >= smp.SpeedHDR:
 		raw = rate
 	}
-	return rate * lanes * octetsPerGigabit, raw * lanes * octetsPerGigabit
+	return rate * lanes * bytesPerGigabit, raw * lanes * bytesPerGigabit
 }

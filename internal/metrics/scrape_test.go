@@ -274,14 +274,14 @@ func TestFabric(t *testing.T) {
 	now := time.Duration(0)
 	for range 20 {
 		p.Expire(now)
-		var octets [mad.Size]byte
+		var raw [mad.Size]byte
 		for {
-			to, ok := p.Next(now, &octets)
+			to, ok := p.Next(now, &raw)
 			if !ok {
 				break
 			}
 			var m pm.MAD
-			if err := m.UnmarshalBinary(octets[:]); err != nil {
+			if err := m.UnmarshalBinary(raw[:]); err != nil {
 				t.Fatal(err)
 			}
 			if agent := agents[to.LID]; agent == nil || !agent.Handle(&m) {
@@ -341,8 +341,8 @@ func TestRates(t *testing.T) {
 			{smp.PortInfo{}, 0, 0},
 		} {
 			x.info.LinkWidthActive = width
-			if rate, raw := ratesOf(&x.info); rate != x.rate*lanes*octetsPerGigabit || raw != x.raw*lanes*octetsPerGigabit {
-				t.Errorf("%v: %v, %v octets/s; want %v, %v Gbit/s of each of %v lanes", x.info, rate, raw, x.rate, x.raw, lanes)
+			if rate, raw := ratesOf(&x.info); rate != x.rate*lanes*bytesPerGigabit || raw != x.raw*lanes*bytesPerGigabit {
+				t.Errorf("%v: %v, %v bytes/s; want %v, %v Gbit/s of each of %v lanes", x.info, rate, raw, x.rate, x.raw, lanes)
 			}
 		}
 	}
@@ -356,7 +356,7 @@ func TestNumbers(t *testing.T) {
 	} {
 		x := text{}
 		x.end(v)
-		if got := string(x.octets); got != "} "+want+"\n" {
+		if got := string(x.bytes); got != "} "+want+"\n" {
 			t.Errorf("%v is written as %q", v, got)
 		}
 	}
@@ -387,7 +387,7 @@ func TestTextInPieces(t *testing.T) {
 		}
 		for i, n := range p.lengths {
 			if n > textChunk+textRoom || n < textChunk && i < len(p.lengths)-1 {
-				t.Errorf("%s: piece %d has %d octets", name, i, n)
+				t.Errorf("%s: piece %d has %d bytes", name, i, n)
 			}
 		}
 		if len(p.lengths) < 3 {

@@ -36,10 +36,10 @@ type State struct {
 	Counted Counted
 	// Alarms counts the alarms of the webhook by result: delivered, failed, dropped; nil without one.
 	Alarms map[string]uint64
-	// Reading tells that performance counters are read.
+	// Reading reports whether performance counters are read.
 	Reading bool
 	Polls   perfmgr.Counts
-	// Hosts tells that what infiniband_exporter has of CA ports is exported: it does not
+	// Hosts reports whether what infiniband_exporter has of CA ports is exported: it does not
 	// unless it is told to.
 	Hosts bool
 	// Devices are the switches, and the CA and router ports.
@@ -117,7 +117,7 @@ type Port struct {
 	// State and Physical are 0 where they are not known.
 	State, Physical uint8
 	Violations      Violations
-	// Rate and RawRate are in octets per second; 0 for a link that is down or unknown.
+	// Rate and RawRate are in bytes per second; 0 for a link that is down or unknown.
 	Rate, RawRate float64
 	// Uplink is the device that it is connected to, and UplinkPort the port there; nil
 	// for none.

@@ -19,7 +19,7 @@ func WriteFabric(w io.Writer, s *State) error {
 	if s == nil {
 		return nil
 	}
-	t := text{to: w, octets: make([]byte, 0, textChunk+textRoom), devices: s.Devices}
+	t := text{to: w, bytes: make([]byte, 0, textChunk+textRoom), devices: s.Devices}
 	t.label()
 	t.ours()
 	t.family(switchFamily, s.Reading)
@@ -31,7 +31,7 @@ func WriteFabric(w io.Writer, s *State) error {
 }
 
 const (
-	// textChunk is how many octets are written at once, and textRoom what one sample may
+	// textChunk is how many bytes are written at once, and textRoom what one sample may
 	// come to.
 	textChunk = 64 << 10
 	textRoom  = 4 << 10
@@ -41,7 +41,7 @@ const (
 type text struct {
 	to      io.Writer
 	err     error
-	octets  []byte
+	bytes   []byte
 	metric  *Metric // the one that samples were written of last
 	devices []Device
 	// labels are the labels guid and port of each port of each device, as they are
@@ -68,28 +68,28 @@ func guidLabel(d *Device) string { return `guid="` + d.GUID + `"` }
 
 func (t *text) flush() {
 	if t.err == nil {
-		_, t.err = t.to.Write(t.octets)
+		_, t.err = t.to.Write(t.bytes)
 	}
-	t.octets = t.octets[:0]
+	t.bytes = t.bytes[:0]
 }
 
 // begin begins a sample; with adds a label, and end or exactly the value.
 func (t *text) begin(m *Metric, labels string) {
 	if t.metric != m {
 		t.metric = m
-		t.octets = append(t.octets, "# HELP "+m.Name+" "+m.Help+"\n# TYPE "+m.Name+" "+m.Type+"\n"...)
+		t.bytes = append(t.bytes, "# HELP "+m.Name+" "+m.Help+"\n# TYPE "+m.Name+" "+m.Type+"\n"...)
 	}
-	t.octets = append(t.octets, m.Name...)
-	t.octets = append(t.octets, '{')
-	t.octets = append(t.octets, labels...)
+	t.bytes = append(t.bytes, m.Name...)
+	t.bytes = append(t.bytes, '{')
+	t.bytes = append(t.bytes, labels...)
 }
 
 func (t *text) with(label, value string) {
-	t.octets = append(t.octets, ',')
-	t.octets = append(t.octets, label...)
-	t.octets = append(t.octets, '=', '"')
-	t.octets = append(t.octets, escape.Replace(value)...)
-	t.octets = append(t.octets, '"')
+	t.bytes = append(t.bytes, ',')
+	t.bytes = append(t.bytes, label...)
+	t.bytes = append(t.bytes, '=', '"')
+	t.bytes = append(t.bytes, escape.Replace(value)...)
+	t.bytes = append(t.bytes, '"')
 }
 
 func (t *text) end(v float64) {
@@ -98,15 +98,15 @@ func (t *text) end(v float64) {
 		t.exactly(uint64(v))
 		return
 	}
-	t.octets = append(t.octets, '}', ' ')
-	t.octets = strconv.AppendFloat(t.octets, v, 'g', -1, 64)
-	t.octets = append(t.octets, '\n')
+	t.bytes = append(t.bytes, '}', ' ')
+	t.bytes = strconv.AppendFloat(t.bytes, v, 'g', -1, 64)
+	t.bytes = append(t.bytes, '\n')
 }
 
 func (t *text) exactly(v uint64) {
-	t.octets = append(t.octets, '}', ' ')
-	t.octets = strconv.AppendUint(t.octets, v, 10)
-	t.octets = append(t.octets, '\n')
+	t.bytes = append(t.bytes, '}', ' ')
+	t.bytes = strconv.AppendUint(t.bytes, v, 10)
+	t.bytes = append(t.bytes, '\n')
 }
 
 // ports visits the ports of all devices, or of those of a family.
@@ -117,7 +117,7 @@ func (t *text) ports(of *family, f func(d *Device, p *Port, labels string)) {
 			continue
 		}
 		for j := range d.Ports {
-			if f(d, &d.Ports[j], t.labels[i][j]); len(t.octets) >= textChunk {
+			if f(d, &d.Ports[j], t.labels[i][j]); len(t.bytes) >= textChunk {
 				t.flush()
 			}
 		}
@@ -180,7 +180,7 @@ func (t *text) family(f *family, reading bool) {
 				t.with("collector", f.collector)
 				t.end(one(d.Silent))
 			}
-			if len(t.octets) >= textChunk {
+			if len(t.bytes) >= textChunk {
 				t.flush()
 			}
 		}

@@ -74,7 +74,7 @@ func hostile() *State {
 	port := func(num string, to *Identity) Port {
 		return Port{
 			Num: num, State: 4, Physical: 5, Violations: Violations{Known: true, MKey: 1, PKey: 2, QKey: 65535},
-			Rate: 13.64 * octetsPerGigabit, RawRate: 14.0625 * octetsPerGigabit, Uplink: to, UplinkPort: "3",
+			Rate: 13.64 * bytesPerGigabit, RawRate: 14.0625 * bytesPerGigabit, Uplink: to, UplinkPort: "3",
 			Read: true, Fault: perfmgr.Answered, Counters: new(perfmgr.Copy),
 		}
 	}
@@ -99,7 +99,7 @@ func TestText(t *testing.T) {
 	}{
 		{"infiniband_switch_info", `guid="0x0000000000000020" switch="a\"} 1\\n\\" lid="7"`, 1},
 		{"infiniband_switch_uplink_info", `guid="0x0000000000000020" port="1" switch="a\"} 1\\n\\" uplink="ü\\" uplink_guid="0x0000000000000011" uplink_type="CA" uplink_port="3" uplink_lid="8"`, 1},
-		{"infiniband_switch_port_rate_bytes_per_second", `guid="0x0000000000000020" port="2"`, 13.64 * octetsPerGigabit},
+		{"infiniband_switch_port_rate_bytes_per_second", `guid="0x0000000000000020" port="2"`, 13.64 * bytesPerGigabit},
 		{"infiniband_switch_port_raw_rate_bytes_per_second", `guid="0x0000000000000020" port="2"`, 1757812500},
 		{"infiniband_switch_collect_timeout", `guid="0x0000000000000020" collector="switch"`, 1},
 		{"infiniband_switch_collect_error", `guid="0x0000000000000020" collector="switch"`, 0},
@@ -130,7 +130,7 @@ func TestText(t *testing.T) {
 	if n := hca(got); n != 6 {
 		t.Errorf("%d metrics of hosts", n)
 	}
-	if v := got["infiniband_hca_rate_bytes_per_second"][`guid="0x0000000000000011"`]; v != 13.64*octetsPerGigabit {
+	if v := got["infiniband_hca_rate_bytes_per_second"][`guid="0x0000000000000011"`]; v != 13.64*bytesPerGigabit {
 		t.Errorf("rate of a host: %v", v)
 	}
 }

@@ -47,7 +47,7 @@ func One(name string, descriptions []string) []int {
 }
 
 const (
-	// lengthMax is the longest name, in octets, for which a similar one is looked
+	// lengthMax is the longest name, in bytes, for which a similar one is looked
 	// for, and the longest that is proposed.
 	lengthMax = 128
 	// wrongMax is the most letters that may be missing, too many or others.

@@ -100,7 +100,7 @@ var byID = func() map[mad.AttributeID]*kept {
 func Keeps(attribute mad.AttributeID) bool { return byID[attribute] != nil }
 
 // Absorb enters the answer of a device: attribute and modifier of a Get or
-// Set that was sent along p's Path, and the 64 octets that came back. For an
+// Set that was sent along p's Path, and the 64 bytes that came back. For an
 // attribute of a switch p is any port of it whose Path leads there; tables of
 // a port go to the port that the modifier selects. An answer that makes no
 // sense for this device is an error and changes nothing.

@@ -134,7 +134,7 @@ func TestAnswersRebuild(t *testing.T) {
 		collect := func(blocks *[]Block, values *[]string) func(Block, smp.Attribute, bool) {
 			return func(b Block, v smp.Attribute, read bool) {
 				b.Port = nil
-				*blocks, *values = append(*blocks, b), append(*values, fmt.Sprintf("%x %t", octets(t, v), read))
+				*blocks, *values = append(*blocks, b), append(*values, fmt.Sprintf("%x %t", encoded(t, v), read))
 			}
 		}
 		again.Answers(collect(&got, &values))
@@ -152,7 +152,7 @@ func TestAnswersRebuild(t *testing.T) {
 
 func enter(t *testing.T, p *Port, modifier uint32, v smp.Attribute) {
 	t.Helper()
-	if err := p.Absorb(v.ID(), modifier, octets(t, v)); err != nil {
+	if err := p.Absorb(v.ID(), modifier, encoded(t, v)); err != nil {
 		t.Fatal(err)
 	}
 }

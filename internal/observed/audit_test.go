@@ -29,7 +29,7 @@ func TestAbsorbForAudit(t *testing.T) {
 		if x.kept() {
 			t.Fatalf("%s was there before", smp.AttributeName(id))
 		}
-		if err := x.port.Absorb(id, x.modifier, octets(t, x.value)); err != nil || !x.kept() {
+		if err := x.port.Absorb(id, x.modifier, encoded(t, x.value)); err != nil || !x.kept() {
 			t.Errorf("%s: kept %v, %v", smp.AttributeName(id), x.kept(), err)
 		}
 		x.port.MarkUnread(id, x.modifier)

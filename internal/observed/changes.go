@@ -27,7 +27,7 @@ type journal struct {
 const MaxChanges = 4096
 
 // TakeChanges lists what Absorb, MarkUnread and Recall changed since the last call, in
-// their order. all tells that there was more than MaxChanges, or that this is the first
+// their order. all says that there was more than MaxChanges, or that this is the first
 // call: then anything may have changed. What is set without them, such as cables, is not
 // listed.
 func (f *Fabric) TakeChanges() (list []Change, all bool) {

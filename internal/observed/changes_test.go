@@ -39,7 +39,7 @@ func TestTakeChanges(t *testing.T) {
 		{port, 0, &smp.SMInfo{GUID: 3}, port},
 		{port, 1, &smp.GUIDInfo{GUIDs: [8]uint64{5}}, port},
 	} {
-		id, data := x.value.ID(), octets(t, x.value)
+		id, data := x.value.ID(), encoded(t, x.value)
 		if id == smp.AttrNodeDescription {
 			data[0] = 'x'
 		}
@@ -85,7 +85,7 @@ func TestCountersOfViolationsAreNoChange(t *testing.T) {
 		{func() { info.PKeyViolations, info.LMC = 4, 1 }, 1},
 	} {
 		x.change()
-		if err := p.Absorb(smp.AttrPortInfo, 0, octets(t, &info)); err != nil {
+		if err := p.Absorb(smp.AttrPortInfo, 0, encoded(t, &info)); err != nil {
 			t.Fatal(err)
 		}
 		if list, _ := f.TakeChanges(); len(list) != x.noted || p.Info != info {
@@ -100,7 +100,7 @@ func TestChangesAreBounded(t *testing.T) {
 	f.TakeChanges()
 	for i := range MaxChanges + 1 {
 		info := smp.PortInfo{LID: ib.LID(i + 1)}
-		if err := sw.Ports[0].Absorb(smp.AttrPortInfo, 1, octets(t, &info)); err != nil {
+		if err := sw.Ports[0].Absorb(smp.AttrPortInfo, 1, encoded(t, &info)); err != nil {
 			t.Fatal(err)
 		}
 	}

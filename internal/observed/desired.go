@@ -277,7 +277,7 @@ type DesiredPort struct {
 	// Reregister asks the software behind an end port to renew its
 	// registrations with subnet administration, once.
 	Reregister bool
-	// Registered tells that those are known to the manager: another MasterSMLID, or
+	// Registered reports whether those are known to the manager: another MasterSMLID, or
 	// another LID of the port, is no reason to renew them.
 	Registered bool
 }

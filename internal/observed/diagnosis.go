@@ -31,12 +31,12 @@ type Diagnosis struct {
 	// Blocks are those of VendorDiag that the code leads to, in the order of the
 	// chain, each once.
 	Blocks []DiagBlock
-	// Missing tells that the block of index Next was not read.
+	// Missing reports whether the block of index Next was not read.
 	Missing bool
-	// Loops tells that the last block names Next as the one that follows, and that
+	// Loops reports whether the last block names Next as the one that follows, and that
 	// Next is in Blocks already.
 	Loops bool
-	// Cut tells that block Next follows, and that Blocks has MaxDiagBlocks.
+	// Cut reports whether block Next follows, and that Blocks has MaxDiagBlocks.
 	Cut  bool
 	Next uint16
 }

@@ -43,7 +43,7 @@ type Node struct {
 	// Ports is indexed by port number. Element 0 is the management port of a
 	// switch, and unused on a CA or router.
 	Ports []Port
-	// Contested tells that another device claims the same GUID. Which of the
+	// Contested reports whether another device claims the same GUID. Which of the
 	// two is genuine cannot be told from the wire.
 	Contested bool
 
@@ -60,12 +60,12 @@ type Port struct {
 	// Path is the directed route to the agent that holds this port's tables:
 	// to the port itself on a CA or router, to the node on a switch.
 	Path mad.Path
-	// Reached tells that Path is valid.
+	// Reached reports whether Path is valid.
 	Reached bool
 	// Via is the port by whose cable discovery reached this end port; nil for the
 	// manager's own. On a switch it is set at port 0.
 	Via *Port
-	// Leads tells that requests over the cable of this port may carry the M_Key
+	// Leads reports whether requests over the cable of this port may carry the M_Key
 	// of the agent at its other end, which belongs there.
 	Leads bool
 	// Key is the M_Key that requests to this end port carry, so that its agent
@@ -75,12 +75,12 @@ type Port struct {
 	// Offered is a key that this end port may have instead of Key, since neither a Set of it nor
 	// a question with it was answered; 0 where Key is known to be the one.
 	Offered ib.MKey
-	// Info is PortInfo as last answered; InfoRead tells that it was.
+	// Info is PortInfo as last answered; InfoRead says that it was.
 	Info     smp.PortInfo
 	InfoRead bool
 	// Peer is the port at the other end of the cable, when it was found.
 	Peer *Port
-	// Silent tells that whatever is behind the link was asked and did not
+	// Silent reports whether whatever is behind the link was asked and did not
 	// answer.
 	Silent bool
 	// Stranger is what answered behind the link and was not let into the
@@ -97,7 +97,7 @@ type Port struct {
 	// one, on a switch one for each input port, for this port as output.
 	SLToVL map[ib.PortNum]smp.SLToVLMappingTable
 	// SMInfo is what the subnet manager behind this end port answered;
-	// SMInfoRead tells that it did.
+	// SMInfoRead reports whether it did.
 	SMInfo     smp.SMInfo
 	SMInfoRead bool
 	// GUIDInfo holds the blocks of the table of GUIDs that were read.
@@ -120,21 +120,21 @@ type Stranger struct {
 	Info smp.NodeInfo
 	// Why says what is wrong with that.
 	Why error
-	// Undeclared tells that the list of cables has something else there, or
+	// Undeclared reports whether the list of cables has something else there, or
 	// nothing.
 	Undeclared bool
 }
 
 // Switch holds the attributes of a switch.
 type Switch struct {
-	// Info is SwitchInfo as last answered; InfoRead tells that it was.
+	// Info is SwitchInfo as last answered; InfoRead says that it was.
 	Info     smp.SwitchInfo
 	InfoRead bool
 	// LFT is the linear forwarding table by LID, as far as it was read.
 	LFT []ib.PortNum
 	// LFTRead has one element for each block of LFT: whether it was read.
 	LFTRead []bool
-	// sharesLFT tells that LFT is not the switch's alone: it is not written to.
+	// sharesLFT reports whether LFT is not the switch's alone: it is not written to.
 	sharesLFT bool
 	// RFT is the random forwarding table, as far as it was read.
 	RFT []smp.RandomEntry

@@ -10,7 +10,7 @@ import (
 
 // LevelNode is a device of a graph.
 type LevelNode struct {
-	// Switch tells that it is a switch; everything else is at level 0.
+	// Switch reports whether it is a switch; everything else is at level 0.
 	Switch bool
 	// Key orders nodes: a GUID. No two nodes have the same.
 	Key uint64
@@ -63,7 +63,7 @@ type graph struct {
 	// group of each switch; names are made at the end.
 	group []int32
 	count int32
-	// above tells that the last group is of the switches above all others; its name is top.
+	// above reports whether the last group is of the switches above all others; its name is top.
 	above bool
 	top   string
 }

@@ -78,10 +78,10 @@ func (g *graph) subtrees(top int32) {
 // is.
 type parts struct{ switches, groups, largest int }
 
-// several tells that no group has more than three quarters of the switches.
+// several reports whether no group has more than three quarters of the switches.
 func (p parts) several() bool { return p.groups > 1 && 4*p.largest <= 3*p.switches }
 
-// even tells that these are parts of much the same size, of some switches each.
+// even reports whether these are parts of much the same size, of some switches each.
 func (p parts) even() bool {
 	return p.groups > 1 && 2*p.groups <= p.switches && 2*p.largest <= p.switches && p.largest*p.groups <= 3*p.switches
 }

@@ -12,12 +12,12 @@ import (
 
 const (
 	// MaxLFTEntries bounds the entries of all switches together: those of 3,584 switches
-	// for 49,151 LIDs are fewer. Each takes 4 octets.
+	// for 49,151 LIDs are fewer. Each takes 4 bytes.
 	MaxLFTEntries = 180_000_000
-	// maxSwitches bounds the switches, and maxLine the octets of a line.
+	// maxSwitches bounds the switches, and maxLine the bytes of a line.
 	maxSwitches = int(ib.LIDUnicastMax)
 	maxLine     = 4096
-	// shown is how much of a line an error repeats, in octets.
+	// shown is how much of a line an error repeats, in bytes.
 	shown = 80
 )
 
@@ -60,7 +60,7 @@ func ParseLFTs(from io.Reader) (*LFTs, error) {
 		}
 	}
 	if err := lines.Err(); err == bufio.ErrTooLong {
-		return nil, &LFTError{p.line + 1, "", fmt.Sprintf("a line of at most %d octets", maxLine)}
+		return nil, &LFTError{p.line + 1, "", fmt.Sprintf("a line of at most %d bytes", maxLine)}
 	} else if err != nil {
 		return nil, err
 	}

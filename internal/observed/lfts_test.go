@@ -56,7 +56,7 @@ func TestParseRefuses(t *testing.T) {
 		"Multicast mlids [0xc000] ...\n": "these are multicast ones",
 		head + "0x1 1 # portguid 0x5:\n0x2 1 # portguid 0xzz\n":                           "a GUID after portguid",
 		head + "0x1 1 # portguid 0x5:\nUnicast lids guid 0x11 x\n0x1 1 # portguid 0x6:\n": "one port for LID 0x1",
-		head + strings.Repeat("x", 2*observed.MaxLine):                                    "a line of at most 4096 octets",
+		head + strings.Repeat("x", 2*observed.MaxLine):                                    "a line of at most 4096 bytes",
 		head + strings.Repeat("\x1b[2J", 500) + "\n":                                      `line 2: "\x1b[2J`,
 	} {
 		_, err := observed.ParseLFTs(strings.NewReader(text))

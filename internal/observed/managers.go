@@ -44,25 +44,25 @@ type SubnetManager struct {
 	Name string // what the node says of itself
 	Num  ib.PortNum
 	LID  ib.LID
-	// IsSM tells that the port says that a manager is behind it.
+	// IsSM reports whether the port says that a manager is behind it.
 	IsSM bool
-	// Answered tells that the manager has answered SMInfo; else State and Priority mean
+	// Answered reports whether the manager has answered SMInfo; else State and Priority mean
 	// nothing.
 	Answered bool
 	State    smp.SMState
 	Priority uint8
 	// Claims is the GUID in its SMInfo: Port, for an honest manager.
 	Claims ib.PortGUID
-	// ActCount is its count of acts. Compared tells that it has answered twice or more,
+	// ActCount is its count of acts. Compared says that it has answered twice or more,
 	// and Moving that the count was another the last time.
 	ActCount         uint32
 	Compared, Moving bool
-	// ShowsKey tells that there was an SM_Key in its answer.
+	// ShowsKey reports whether there was an SM_Key in its answer.
 	ShowsKey bool
 	Trust    Trust
 	// Why says why it does not count; empty where it does. Nothing in it is from a device.
 	Why string
-	// Policy tells whether its policy is that of the one that tells, by what it has proved;
+	// Policy reports whether its policy is that of the one that tells, by what it has proved;
 	// empty for who shares no secret. PolicySum is a keyed sum of it.
 	Policy    PolicyOf
 	PolicySum [16]byte

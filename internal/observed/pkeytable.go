@@ -76,7 +76,7 @@ func (p *Port) checksKeys() bool {
 }
 
 // Recall enters in the ports of a snapshot what an earlier one held of them that is not read
-// anew, or was not: what they accept and do not keep, and P_Keys.
+// again, or was not: what they accept and do not keep, and P_Keys.
 func (f *Fabric) Recall(old *Fabric) {
 	for _, n := range old.Nodes {
 		same := f.Node(n.GUID())

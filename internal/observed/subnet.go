@@ -15,7 +15,7 @@ type Subnet struct {
 	Epoch uint64
 	// Partitions are the policy's, resolved for this fabric.
 	Partitions []Partition
-	// Partial tells that members may be missing that the policy gives: nothing follows from
+	// Partial reports whether members may be missing that the policy gives: nothing follows from
 	// who is not there.
 	Partial bool
 	// GIDPrefix is the prefix of every GID of the subnet.

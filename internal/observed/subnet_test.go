@@ -20,7 +20,7 @@ func pair() (f *Fabric, sw, ca *Node) {
 	return f, sw, ca
 }
 
-func octets(t *testing.T, a smp.Attribute) []byte {
+func encoded(t *testing.T, a smp.Attribute) []byte {
 	t.Helper()
 	b, err := a.AppendBinary(nil)
 	if err != nil {
@@ -64,13 +64,13 @@ func TestPKeysAreKnownWhenEveryBlockWasRead(t *testing.T) {
 	table.Keys[0], table.Keys[31] = 0x8001, 0x0002
 	second := smp.PKeyTable{}
 	second.Keys[0], second.Keys[1] = 0x8003, 0xFFFF // entry 33 does not exist
-	if err := p.Absorb(smp.AttrPKeyTable, 1, octets(t, &second)); err != nil {
+	if err := p.Absorb(smp.AttrPKeyTable, 1, encoded(t, &second)); err != nil {
 		t.Fatal(err)
 	}
 	if p.PKeysKnown() {
 		t.Error("known with one block of two")
 	}
-	if err := p.Absorb(smp.AttrPKeyTable, 0, octets(t, &table)); err != nil {
+	if err := p.Absorb(smp.AttrPKeyTable, 0, encoded(t, &table)); err != nil {
 		t.Fatal(err)
 	}
 	if !p.PKeysKnown() || len(p.PKeys) != 33 || p.PKeys[0] != 0x8001 || p.PKeys[31] != 0x0002 || p.PKeys[32] != 0x8003 {
@@ -100,7 +100,7 @@ func TestAbsorbPutsThingsWhereTheModifierSays(t *testing.T) {
 		{&ca.Ports[2], &smp.PKeyTable{Keys: [32]ib.PKey{0x8009}}, smp.PKeyModifier(1, 0)}, // the port half does not count on a CA
 	}
 	for _, s := range steps {
-		if err := s.port.Absorb(s.attribute.ID(), s.modifier, octets(t, s.attribute)); err != nil {
+		if err := s.port.Absorb(s.attribute.ID(), s.modifier, encoded(t, s.attribute)); err != nil {
 			t.Fatalf("%T: %v", s.attribute, err)
 		}
 	}
@@ -135,7 +135,7 @@ func TestRecallFillsWhatWasNotRead(t *testing.T) {
 		t.Errorf("table %v, known %v", p.PKeys, p.PKeysKnown())
 	}
 	table := smp.PKeyTable{Keys: [32]ib.PKey{0x8003}}
-	if err := p.Absorb(smp.AttrPKeyTable, 0, octets(t, &table)); err != nil {
+	if err := p.Absorb(smp.AttrPKeyTable, 0, encoded(t, &table)); err != nil {
 		t.Fatal(err)
 	}
 	p.Recall(old)
@@ -149,7 +149,7 @@ func TestAbsorbForwarding(t *testing.T) {
 	management := &sw.Ports[0]
 	lft := smp.LinearForwardingTable{}
 	lft.Ports[0] = 3
-	if err := management.Absorb(smp.AttrLinearForwardingTable, 1, octets(t, &lft)); err != nil {
+	if err := management.Absorb(smp.AttrLinearForwardingTable, 1, encoded(t, &lft)); err != nil {
 		t.Fatal(err)
 	}
 	s := sw.Switch
@@ -158,7 +158,7 @@ func TestAbsorbForwarding(t *testing.T) {
 	}
 	rft := smp.RandomForwardingTable{}
 	rft.Entries[2] = smp.RandomEntry{LID: 5, Valid: true, Port: 2}
-	if err := management.Absorb(smp.AttrRandomForwardingTable, 0, octets(t, &rft)); err != nil || !s.RFT[2].Valid {
+	if err := management.Absorb(smp.AttrRandomForwardingTable, 0, encoded(t, &rft)); err != nil || !s.RFT[2].Valid {
 		t.Errorf("RFT %v, %v", s.RFT, err)
 	}
 	management.MarkUnread(smp.AttrLinearForwardingTable, 1)

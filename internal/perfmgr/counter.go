@@ -13,8 +13,8 @@ type Counter uint8
 
 // The counters, with the names that the architecture gives them.
 const (
-	PortXmitData Counter = iota // octets: the wire has units of 4
-	PortRcvData                 // octets
+	PortXmitData Counter = iota // bytes: the wire has units of 4
+	PortRcvData                 // bytes
 	PortXmitPkts
 	PortRcvPkts
 	PortUnicastXmitPkts
@@ -68,8 +68,8 @@ type set uint32
 
 func (s set) has(c Counter) bool { return s>>c&1 != 0 }
 
-// octetsPerUnit is what PortXmitData and PortRcvData count in.
-const octetsPerUnit = 4
+// bytesPerUnit is what PortXmitData and PortRcvData count in.
+const bytesPerUnit = 4
 
 // values takes in what the attributes of one port show.
 type values struct {
@@ -85,7 +85,7 @@ func (v *values) put(c Counter, n uint64, bits uint) {
 		v.stuck |= 1 << c
 	}
 	if c == PortXmitData || c == PortRcvData {
-		n = min(n, math.MaxUint64/octetsPerUnit) * octetsPerUnit
+		n = min(n, math.MaxUint64/bytesPerUnit) * bytesPerUnit
 	}
 	v.value[c] = n
 }

@@ -38,7 +38,7 @@ type Limits struct {
 	// to who answered the one before; to others it is sent once.
 	Timeout time.Duration
 	Tries   int
-	// Hosts tells that the ports of CAs and routers are read, and not those of switches
+	// Hosts reports whether the ports of CAs and routers are read, and not those of switches
 	// alone; Details that PortRcvErrorDetails are.
 	Hosts, Details bool
 }
@@ -58,7 +58,7 @@ const (
 	// staleAfter is after how many rounds without an answer what was read does not
 	// count any more.
 	staleAfter = 3
-	// refreshAfter is after how long an agent is asked anew what it can do.
+	// refreshAfter is after how long an agent is asked again what it can do.
 	refreshAfter = time.Hour
 )
 
@@ -445,7 +445,7 @@ func (p *Poller) absorb(now time.Duration, s *slot, answer *pm.MAD) Fault {
 		q.known &^= a.can.of(s.ask)
 		return Refused
 	case answer.Status != mad.StatusOK:
-		fault, a.able = Refused, false // it is asked anew what it can do
+		fault, a.able = Refused, false // it is asked again what it can do
 	case !q.take(s.ask, answer.Data[:], q.num, a.can):
 		fault = Malformed
 	}
@@ -470,7 +470,7 @@ func (p *Poller) Lost(now time.Duration, m *[mad.Size]byte) {
 
 const offTransactionID = 8
 
-// Expire tells that time has passed.
+// Expire reports whether time has passed.
 func (p *Poller) Expire(now time.Duration) {
 	for i := range p.slots {
 		if s := &p.slots[i]; s.busy && s.due != 0 && s.due <= now { // not ended by another of its agent
@@ -512,7 +512,7 @@ func (p *Poller) end(now time.Duration, s *slot) {
 	}
 }
 
-// Deadline is when the poller has something to do; false for never. may tells that
+// Deadline is when the poller has something to do; false for never. may says that
 // Next will be asked.
 func (p *Poller) Deadline(may bool) (at time.Duration, some bool) {
 	free := false

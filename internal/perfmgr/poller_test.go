@@ -74,17 +74,17 @@ func (w *world) run(until time.Duration) {
 			w.t.Fatal("the poller is busy for ever")
 		}
 		w.poller.Expire(w.now)
-		var octets [mad.Size]byte
+		var bytes [mad.Size]byte
 		flight := 0
 		for {
-			to, ok := w.poller.Next(w.now, &octets)
+			to, ok := w.poller.Next(w.now, &bytes)
 			if !ok {
 				break
 			}
 			if flight++; flight > w.most {
 				w.most = flight
 			}
-			w.serve(to, octets)
+			w.serve(to, bytes)
 		}
 		due, ok := w.poller.Deadline(true)
 		if !ok {
@@ -94,13 +94,13 @@ func (w *world) run(until time.Duration) {
 	}
 }
 
-func (w *world) serve(to mad.Address, octets [mad.Size]byte) {
+func (w *world) serve(to mad.Address, bytes [mad.Size]byte) {
 	w.asked[to.LID]++
 	if to.QP != ib.QP1 || to.SL != 3 || to.PKey != ib.PKeyDefaultFull {
 		w.t.Fatalf("a request to %+v", to)
 	}
 	var m pm.MAD
-	if err := m.UnmarshalBinary(octets[:]); err != nil {
+	if err := m.UnmarshalBinary(bytes[:]); err != nil {
 		w.t.Fatal(err)
 	}
 	if m.Method != mad.MethodGet {
@@ -575,10 +575,10 @@ func TestRates(t *testing.T) {
 	set(1500)
 	w.run(3 * time.Second / 2)
 	if got := rate(perfmgr.PortXmitData); got < 1990 || got > 2010 { // 500 words in about a second
-		t.Errorf("%v octets a second, want about 2000", got)
+		t.Errorf("%v bytes a second, want about 2000", got)
 	}
 	if got := rate(perfmgr.PortRcvData); got != 0 {
-		t.Errorf("received %v octets a second, want none", got)
+		t.Errorf("received %v bytes a second, want none", got)
 	}
 	if got := rate(perfmgr.PortXmitPkts); got != -1 {
 		t.Errorf("packets have a rate: %v", got)
@@ -586,14 +586,14 @@ func TestRates(t *testing.T) {
 	set(10)
 	w.run(5 * time.Second / 2)
 	if got := rate(perfmgr.PortXmitData); got != -1 {
-		t.Errorf("%v octets a second of a counter that was cleared", got)
+		t.Errorf("%v bytes a second of a counter that was cleared", got)
 	}
 	w.run(7 * time.Second / 2)
 	if got := rate(perfmgr.PortXmitData); got != 0 {
-		t.Errorf("%v octets a second, want none", got)
+		t.Errorf("%v bytes a second, want none", got)
 	}
 	w.now += 4 * time.Second
 	if got := rate(perfmgr.PortXmitData); got != -1 {
-		t.Errorf("%v octets a second of a port that was not read for long", got)
+		t.Errorf("%v bytes a second of a port that was not read for long", got)
 	}
 }

@@ -2,7 +2,7 @@ package perfmgr
 
 import "time"
 
-// rates are what the data counters of a port grew by, in octets a second, between the last
+// rates are what the data counters of a port grew by, in bytes a second, between the last
 // two readings of them.
 type rates struct {
 	read     bool
@@ -12,7 +12,7 @@ type rates struct {
 	measured set
 }
 
-// take enters a reading. Counters that went down were cleared, or the device began anew.
+// take enters a reading. Counters that went down were cleared, or the device began again.
 func (r *rates) take(now time.Duration, v *values) {
 	for i, c := range [...]Counter{PortXmitData, PortRcvData} {
 		n := v.value[c]
@@ -27,8 +27,8 @@ func (r *rates) take(now time.Duration, v *values) {
 }
 
 // Rate is by how much PortXmitData or PortRcvData grew between the last two readings, in
-// octets a second; ok is false where that is not known, and for other counters.
-func (r *Reading) Rate(c Counter) (octets float64, ok bool) {
+// bytes a second; ok is false where that is not known, and for other counters.
+func (r *Reading) Rate(c Counter) (bytes float64, ok bool) {
 	if c > PortRcvData || !r.known.has(c) || !r.rates.measured.has(c) {
 		return 0, false
 	}

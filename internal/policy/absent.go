@@ -16,7 +16,7 @@ type Absent struct {
 	Pos Pos
 	// Where is what it stands in, for messages: group "red".
 	Where string
-	// Stops tells that the policy does not say that it may be absent.
+	// Stops reports whether the policy does not say that it may be absent.
 	Stops bool
 }
 
@@ -236,7 +236,7 @@ type AbsentError struct {
 	// Source is the policy's.
 	Source string
 	Names  []Fault
-	// All tells that no name of the policy is anybody's, in a policy whose names
+	// All reports whether no name of the policy is anybody's, in a policy whose names
 	// may be absent one by one.
 	All bool
 }

@@ -15,7 +15,7 @@ const (
 	GroupsMax = 1 << 16
 	// MembersMax is the most selectors in a policy, over all partitions and groups.
 	MembersMax = 1 << 20
-	// NameMax is the longest name of a partition or group, in octets (OpenSM
+	// NameMax is the longest name of a partition or group, in bytes (OpenSM
 	// cuts longer ones and then fails to recognise them).
 	NameMax = 63
 )
@@ -44,7 +44,7 @@ type Policy struct {
 	// Trusted are the ports that may ask subnet administration for everything,
 	// and register for others.
 	Trusted []TrustedPorts
-	// MayBeAbsent tells that names which find no port are no cause for a warning,
+	// MayBeAbsent reports whether names which find no port are no cause for a warning,
 	// or to refuse the policy; AbsentWarns that they are only one for a warning.
 	MayBeAbsent, AbsentWarns bool
 	// Absentees are single names that may be absent, wherever they stand; none is
@@ -300,7 +300,7 @@ func BadName(name string) string {
 	case name == "":
 		return "no name"
 	case len(name) > NameMax:
-		return fmt.Sprintf("a name of %d octets", len(name))
+		return fmt.Sprintf("a name of %d bytes", len(name))
 	case strings.TrimSpace(name) != name:
 		return fmt.Sprintf("name %q with blanks around it", name)
 	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7F || strings.ContainsRune("=,:;#", r) }):
@@ -310,7 +310,7 @@ func BadName(name string) string {
 }
 
 // NameRule is what BadName asks of a name, for messages.
-const NameRule = "up to 63 octets without = , : ; # or control characters"
+const NameRule = "up to 63 bytes without = , : ; # or control characters"
 
 // MarshalText prints the membership as String does; a number that is none is an error.
 func (m Membership) MarshalText() ([]byte, error) {

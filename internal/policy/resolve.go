@@ -23,7 +23,7 @@ type EndPort struct {
 	// SM marks the port of the subnet manager itself.
 	SM bool
 	// Switch, SwitchName and SwitchPort are the place of the port: the switch
-	// port that it is cabled to. A Switch of 0 tells that it is cabled to none,
+	// port that it is cabled to. A Switch of 0 says that it is cabled to none,
 	// as port 0 of a switch is.
 	Switch     ib.NodeGUID
 	SwitchName string
@@ -35,7 +35,7 @@ type Resolution struct {
 	// AllowBoth is the policy's: only with it is any port in both lists of a
 	// partition.
 	AllowBoth bool
-	// NoDefault tells that the policy's Default is None: a port of which no
+	// NoDefault reports whether the policy's Default is None: a port of which no
 	// partition speaks gets no key.
 	NoDefault bool
 	// Partitions are sorted by Base; the default partition is always there,

@@ -37,10 +37,10 @@ type Settings struct {
 	// for the level itself, modulo the virtual lanes.
 	SLToVL *[SLs]ib.VL
 	// VLHighLimit is how much the high-priority table may send while the other
-	// waits, in units of 4096 octets; 255 for no limit, 0 for one packet.
+	// waits, in units of 4096 bytes; 255 for no limit, 0 for one packet.
 	VLHighLimit uint8
 	// VLArbHigh and VLArbLow are the arbitration tables, at most
-	// smp.VLArbitrationMax entries each, weights in units of 64 octets. A virtual lane that
+	// smp.VLArbitrationMax entries each, weights in units of 64 bytes. A virtual lane that
 	// carries something stands in one of them. They are not to be changed.
 	VLArbHigh, VLArbLow []smp.VLArbitrationEntry
 	// Levels are the service levels with a share of every link, in rising order; nil for
@@ -102,8 +102,8 @@ func DefaultSettings() Settings {
 	return s
 }
 
-// defaultWeight is the share of each virtual lane in one turn, in units of 64 octets: a
-// packet of 4096 octets.
+// defaultWeight is the share of each virtual lane in one turn, in units of 64 bytes: a
+// packet of 4096 bytes.
 const defaultWeight = 64
 
 // mostVLs is the highest code of PortInfo.VLCap, for 15 virtual lanes.

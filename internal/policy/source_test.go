@@ -83,7 +83,7 @@ func TestClean(t *testing.T) {
 	}
 	n.Clean([]byte("ok\nä\x00\xfe\rx\x7f"), 100)
 	want := []string{
-		"2:2: control character 0x00; expected text", "2:3: octet 0xfe; expected UTF-8",
+		"2:2: control character 0x00; expected text", "2:3: byte 0xfe; expected UTF-8",
 		"2:4: control character 0x0d; expected text", "2:6: control character 0x7f; expected text",
 	}
 	var got []string

@@ -89,12 +89,12 @@ func OrList(words []string) string {
 	return strings.Join(words, "")
 }
 
-// Clean notes what no policy file may contain: octets that are not UTF-8,
+// Clean notes what no policy file may contain: bytes that are not UTF-8,
 // control characters other than tab and line ends, and too much of anything.
 // It returns the text without a byte-order mark, and with LF line ends.
 func (n *SourceNotes) Clean(data []byte, sizeMax int) string {
 	if len(data) > sizeMax {
-		n.Fault(Pos{}, "at most "+strconv.Itoa(sizeMax), "file of %d octets", len(data))
+		n.Fault(Pos{}, "at most "+strconv.Itoa(sizeMax), "file of %d bytes", len(data))
 		return ""
 	}
 	s := strings.TrimPrefix(string(data), "\uFEFF")
@@ -110,7 +110,7 @@ func (n *SourceNotes) Clean(data []byte, sizeMax int) string {
 		case r == '\n':
 			at = Pos{Line: at.Line + 1}
 		case r == utf8.RuneError && size == 1:
-			n.Fault(at, "UTF-8", "octet 0x%02x", s[i])
+			n.Fault(at, "UTF-8", "byte 0x%02x", s[i])
 		case r < ' ' && r != '\t', r == 0x7F:
 			n.Fault(at, "text", "control character 0x%02x", r)
 		}

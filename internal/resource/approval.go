@@ -28,7 +28,7 @@ func (d *draft) hold() error {
 	case waiting >= ApprovalsMax:
 		return refuse(OverQuota, "", "tenant %s has %d changes that wait for a second person: want at most %d", d.By.Tenant, waiting, ApprovalsMax)
 	case size > ApprovalSizeMax:
-		return refuse(OverQuota, "", "the changes of tenant %s that wait for a second person would have %d octets: want at most %d", d.By.Tenant, size, ApprovalSizeMax)
+		return refuse(OverQuota, "", "the changes of tenant %s that wait for a second person would have %d bytes: want at most %d", d.By.Tenant, size, ApprovalSizeMax)
 	case d.approvals[id] != nil:
 		return refuse(Exists, "id", "there is an approval %s", id)
 	}

@@ -90,7 +90,7 @@ type draft struct {
 	edits        []Edit
 	at           map[string]int // index in edits by key
 	words, about []string
-	// takes tells that the change takes a key from a port, or deletes a partition.
+	// takes reports whether the change takes a key from a port, or deletes a partition.
 	takes bool
 	// approved is what a second person has approved, while it is carried out.
 	approved *Approval
@@ -144,9 +144,9 @@ func (d *draft) check() error {
 	t := d.tenants[d.By.Tenant]
 	switch {
 	case len(d.By.Name) > CallerMax || d.By.Name == "":
-		return refuse(Invalid, "", "the name of the caller has %d octets: want 1 to %d", len(d.By.Name), CallerMax)
+		return refuse(Invalid, "", "the name of the caller has %d bytes: want 1 to %d", len(d.By.Name), CallerMax)
 	case len(d.Why) > WhyMax:
-		return refuse(Invalid, "why", "%d octets: want at most %d", len(d.Why), WhyMax)
+		return refuse(Invalid, "why", "%d bytes: want at most %d", len(d.Why), WhyMax)
 	case t == nil:
 		return refuse(Forbidden, "", "%s acts for tenant %q, which does not exist", d.By.Name, d.By.Tenant)
 	case d.By.ReadOnly:

@@ -17,7 +17,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
-// updating is whether the files below testdata are to be written anew: the flag of package golden.
+// updating is whether the files below testdata are to be written again: the flag of package golden.
 func updating() bool { return flag.Lookup("update").Value.String() == "true" }
 
 // town is a state with something of each kind: partitions of red, blue, the provider and the

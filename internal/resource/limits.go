@@ -29,7 +29,7 @@ const (
 	ApprovalsMax = 1000
 	// ApprovalLife is how long a change waits for a second person.
 	ApprovalLife = 7 * 24 * time.Hour
-	// ApprovalSizeMax bounds the changes of one tenant that wait, together, in octets
+	// ApprovalSizeMax bounds the changes of one tenant that wait, together, in bytes
 	// of their JSON, the provider's too; ApprovalWordsMax the sentences that are kept
 	// of one.
 	ApprovalSizeMax  = 4 << 20
@@ -47,8 +47,8 @@ const (
 	// PoolsMax is the most pools.
 	PoolsMax = 1 << 14
 	// CallerMax, WhyMax and NoteMax are the longest name of a caller, reason of a
-	// change and note of a token, in octets.
+	// change and note of a token, in bytes.
 	CallerMax, WhyMax, NoteMax = 256, 1024, 200
-	// HostMax is the longest name of a host that a member was added by, in octets.
+	// HostMax is the longest name of a host that a member was added by, in bytes.
 	HostMax = 253
 )

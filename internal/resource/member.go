@@ -85,7 +85,7 @@ func (d *draft) setMember(p *Partition, m Member, byPartition, byPort bool) erro
 		return refuse(Invalid, "port", "no GUID")
 	}
 	if len(m.Host) > HostMax || strings.ContainsFunc(m.Host, isControl) {
-		return refuse(Invalid, "host", "want at most %d octets without control characters", HostMax)
+		return refuse(Invalid, "host", "want at most %d bytes without control characters", HostMax)
 	}
 	if err := goodMembership(m.Membership); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (d *draft) setMember(p *Partition, m Member, byPartition, byPort bool) erro
 // with is an agreed member of which one of the owners, or both, want it otherwise.
 func (m Member) with(as policy.Membership, index0, byPartition, byPort bool) Member {
 	ask := Ask{as, index0, byPartition}
-	// An owner who asks anew takes back what he asked for before.
+	// An owner who asks again takes back what he asked for before.
 	if m.Asked.ByPartition == byPartition || byPartition && byPort {
 		m.Asked = Ask{}
 	}

@@ -188,7 +188,7 @@ type Member struct {
 type Ask struct {
 	Membership policy.Membership `json:"membership,omitempty"`
 	Index0     bool              `json:"index0,omitempty"`
-	// ByPartition tells that the owner of the partition asks, else that of the port.
+	// ByPartition reports whether the owner of the partition asks, else that of the port.
 	ByPartition bool `json:"by_partition,omitempty"`
 }
 
@@ -244,7 +244,7 @@ type File struct {
 	parsed *policy.Policy
 }
 
-// Restored tells that the provider accepted a store that was rolled back, as it was: Last was
+// Restored reports whether the provider accepted a store that was rolled back, as it was: Last was
 // its last revision, and First to Seen were given up, none for 0. The ID is another one each time.
 type Restored struct {
 	ID    string    `json:"id"`

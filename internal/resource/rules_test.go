@@ -64,7 +64,7 @@ func TestEachRuleAtItsEdge(t *testing.T) {
 		}, of("red"), set(red, both), ""},
 		{"a port of another where requests are not wanted", nil, of("red"), resource.SetMembers{PKey: red, Members: members(2), NoRequests: true}, resource.Forbidden},
 		{"an own port where requests are not wanted", nil, of("red"), resource.SetMembers{PKey: red, Members: members(1), NoRequests: true}, ""},
-		{"a number that is taken, made anew", nil, of("red"), resource.PutPartition{Partition: resource.Partition{PKey: red, Name: "other"}, Create: true}, resource.Exists},
+		{"a number that is taken, made again", nil, of("red"), resource.PutPartition{Partition: resource.Partition{PKey: red, Name: "other"}, Create: true}, resource.Exists},
 		{"a partition given to another owner", func(b *bench) {
 			b.do(provider, tenant("green", func(x *resource.Tenant) { x.Keys = resource.KeyRange{First: 0x300, Last: 0x3FF} }))
 		}, provider, part(red, "training", "green"), resource.Exists},

@@ -140,7 +140,7 @@ func (c PutToken) plan(d *draft) error {
 	case d.objects[c.Key()] != nil || d.tokens[c.Sum] != nil:
 		return refuse(Exists, "id", "there is a token %s", c.ID)
 	case len(c.Note) > NoteMax || strings.ContainsFunc(c.Note, isControl):
-		return refuse(Invalid, "note", "want at most %d octets without control characters", NoteMax)
+		return refuse(Invalid, "note", "want at most %d bytes without control characters", NoteMax)
 	case c.Keys != KeyRange{} && (!c.Keys.First.IsValid() || c.Keys.Last < c.Keys.First):
 		return refuse(Invalid, "keys", "%v: want a first and a last number", c.Keys)
 	case !c.Expires.IsZero() && !c.Expires.After(d.At):

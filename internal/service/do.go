@@ -65,7 +65,7 @@ type Result struct {
 	Plan *Plan `json:"plan,omitempty"`
 	// Outcome is what became of the revision so far.
 	Outcome *Outcome `json:"outcome,omitempty"`
-	// Repeated tells that an earlier request with the same idempotency key did it.
+	// Repeated reports whether an earlier request with the same idempotency key did it.
 	Repeated bool `json:"repeated,omitempty"`
 	// Keys are the keys of the objects that were changed.
 	Keys []string `json:"-"`

@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/store"
 )
 
-// Lead tells whether the manager is master of the subnet. With a store that others
+// Lead reports whether the manager is master of the subnet. With a store that others
 // share, a master takes it over, and its policy is handed to the manager; whoever is
 // not writes nothing, and follows what the master writes.
 func (s *Service) Lead(ctx context.Context, master bool) error {

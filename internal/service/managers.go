@@ -17,7 +17,7 @@ func (n *NotHandedOver) Error() string { return n.Reason }
 
 // Standing is what the service knows of who writes its store.
 type Standing struct {
-	// Shared tells that other managers use the store, Leads that this one writes it.
+	// Shared reports whether other managers use the store, Leads that this one writes it.
 	Shared, Leads bool
 	// Epoch is that of the writer, and Owner who it is, for people; 0 and "" where the
 	// store cannot be asked.

@@ -256,7 +256,7 @@ func TestBounded(t *testing.T) {
 			want = strings.ToValidUTF8(want, "")
 		}
 		if got := bounded(text); got != want || len(got) > store.MaxField {
-			t.Errorf("%d octets of %d", len(got), len(text))
+			t.Errorf("%d bytes of %d", len(got), len(text))
 		}
 	}
 }

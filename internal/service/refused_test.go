@@ -95,7 +95,7 @@ func TestRefusalsOfOneKindAreOneEntry(t *testing.T) {
 	if e := list[len(list)-1]; e.Count != 5999 || !e.Since.Equal(began.Add(time.Second/100)) || !e.Time.Equal(last) || e.Caller != reader.Name || e.Action != list[len(list)-2].Action || e.Reason != list[len(list)-2].Reason || e.Request != "" {
 		t.Errorf("the others: %+v", e)
 	}
-	r.asks(reader, partition(5)) // then it begins anew
+	r.asks(reader, partition(5)) // then it begins again
 	if _, refused = r.log(); true {
 		if entries, all := refused("red"); entries != 3 || all != 6001 {
 			t.Errorf("%d entries of %d refusals, want 3 of 6001", entries, all)

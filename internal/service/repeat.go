@@ -37,7 +37,7 @@ type repeated struct {
 	At       time.Time `json:"at"`
 	// Tenant is the caller's.
 	Tenant string `json:"tenant,omitempty"`
-	// Changed tells that the request made Revision. One that changed nothing has the last
+	// Changed reports whether the request made Revision. One that changed nothing has the last
 	// one, which somebody else may have made.
 	Changed bool `json:"changed,omitempty"`
 	// Touched is that of the Result, of one that changed nothing.

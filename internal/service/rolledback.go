@@ -121,7 +121,7 @@ func (s *Service) isOlder() bool {
 	return s.older
 }
 
-// holdBack notes that the store was rolled back; entered tells that its content is the state
+// holdBack notes that the store was rolled back; entered says that its content is the state
 // here, since no later one was known.
 func (s *Service) holdBack(back *store.RolledBackError, entered bool) {
 	s.mu.Lock()
@@ -164,7 +164,7 @@ func (s *Service) release() {
 // tried it.
 var errReadAgain = fmt.Errorf("%w: it was rolled back, and is read again", store.ErrUnavailable)
 
-// Back tells that the store was rolled back, and what is missing in it; nil where it was not,
+// Back reports whether the store was rolled back, and what is missing in it; nil where it was not,
 // or was accepted. Until then the manager gives no port more than it has, and nothing is
 // written to the store.
 func (s *Service) Back() *store.RolledBackError {
@@ -191,15 +191,15 @@ func (s *Service) keepSeen() {
 	}
 }
 
-// acceptedIDOctets is how long the random ID of an acceptance is.
-const acceptedIDOctets = 8
+// acceptedIDBytes is how long the random ID of an acceptance is.
+const acceptedIDBytes = 8
 
 // acceptRestored is what the history calls it.
 const acceptRestored = "accept restored store"
 
 // acceptance is the object that says that a store is accepted, and how it gets into the store.
 func (s *Service) acceptance(r *Request, last uint64, now time.Time) (*resource.Restored, resource.Diff) {
-	id := make([]byte, acceptedIDOctets)
+	id := make([]byte, acceptedIDBytes)
 	rand.Read(id) // never fails: it would end the program
 	x := &resource.Restored{ID: fmt.Sprintf("%x", id), Last: last, At: now, By: r.By.Name, Why: r.Why}
 	words := fmt.Sprintf("the store is accepted as it is, with revision %d as its last", last)
@@ -231,7 +231,7 @@ func (s *Service) AcceptRestored(ctx context.Context, r Request) (*Result, error
 	case !by.IsProvider() || by.ReadOnly || by.Keys.First != 0:
 		return nil, &resource.Refusal{Reason: resource.Forbidden, Detail: "only the provider may do this"}
 	case r.Why == "" || len(r.Why) > resource.WhyMax:
-		return nil, &resource.Refusal{Reason: resource.Invalid, Field: "why", Detail: fmt.Sprintf("want the reason, of at most %d octets", resource.WhyMax)}
+		return nil, &resource.Refusal{Reason: resource.Invalid, Field: "why", Detail: fmt.Sprintf("want the reason, of at most %d bytes", resource.WhyMax)}
 	}
 	s.write.Lock()
 	defer s.write.Unlock()

@@ -294,7 +294,7 @@ func TestAStoreThatWasRolledBack(t *testing.T) {
 		{"an older file before a start", (*rolled).beforeAStart},
 		{"under a service that runs", (*rolled).underOne},
 		{"under two managers", (*rolled).underTwo},
-		{"one takes over that has not seen it", (*rolled).byANewOne},
+		{"one takes over that has not seen it", (*rolled).byAnother},
 		{"others have written since", (*rolled).forked},
 		{"only the audit log is older", (*rolled).auditOnly},
 	} {
@@ -418,9 +418,9 @@ func (r *rolled) underTwo() {
 	r.held(b, at+1, last)
 }
 
-// byANewOne has a manager take over that has not seen what is missing: it is told by one that has,
+// byAnother has a manager take over that has not seen what is missing: it is told by one that has,
 // whether that noticed before the new one began or after.
-func (r *rolled) byANewOne() {
+func (r *rolled) byAnother() {
 	a := r.open(true, store.Seen{})
 	defer a.Close()
 	lead := func(s *manned, is bool) {

@@ -30,7 +30,7 @@ type SubnetManager interface {
 	// be the last: after a takeover it gives nobody what the tables did not hold then.
 	FollowPolicy(revision uint64, p *policy.Policy)
 	// HoldBack has the manager give no port more than the tables hold now, whatever the
-	// policy gives, for a reason; "" ends it. older tells that the policy that it has is
+	// policy gives, for a reason; "" ends it. older says that the policy that it has is
 	// older than the tables may be.
 	HoldBack(why string, older bool)
 	// Predict says what the manager would write for a policy. The error says why the
@@ -117,7 +117,7 @@ type Config struct {
 	Owner string
 	// Now is the time.
 	Now func() time.Time
-	// Shared tells that other managers use the store: this one writes it only while it
+	// Shared reports whether other managers use the store: this one writes it only while it
 	// is master (Lead).
 	Shared bool
 	// Seen is what was seen of the store in earlier runs; KeepSeen, unless nil, keeps what
@@ -161,11 +161,11 @@ type Service struct {
 	outcomes map[uint64]*Outcome
 	since    map[uint64]begun // revisions that have no outcome yet
 	carried  uint64           // the last revision that the manager carried out, plus one; 0 for none in this run
-	settled  chan struct{}    // closed, and made anew, when an outcome is known
+	settled  chan struct{}    // closed, and made again, when an outcome is known
 	leads    bool             // this service writes the store, for as long as the store lets it
 	lost     error            // why nothing can be written now
 	fenced   error            // who has taken the store over from this service, which leads all the same; nil for nobody
-	// back tells that the store was rolled back, and is not accepted; nil where it was not.
+	// back reports whether the store was rolled back, and is not accepted; nil where it was not.
 	back     *store.RolledBackError
 	released bool            // it counts again, and the manager is not told yet
 	older    bool            // the state is that of the store that was rolled back
@@ -195,7 +195,7 @@ const outcomesKept = 10_000
 // service can write it.
 func Open(ctx context.Context, c Config) (*Service, error) {
 	s := &Service{
-		config: c, events: newHubs(hex.EncodeToString(randomOctets(4)), c.Now), repeats: newRepeats(nil), refusals: newRefusals(),
+		config: c, events: newHubs(hex.EncodeToString(randomBytes(4)), c.Now), repeats: newRepeats(nil), refusals: newRefusals(),
 		outcomes: map[uint64]*Outcome{}, since: map[uint64]begun{}, settled: make(chan struct{}),
 		noted: make(chan struct{}, 1), closing: make(chan struct{}), leads: !c.Shared, seen: c.Seen.Clone(), kept: c.Seen.Serial,
 	}
@@ -261,7 +261,7 @@ func (s *Service) loadUnsettled(ctx context.Context) error {
 	return nil
 }
 
-func randomOctets(n int) []byte {
+func randomBytes(n int) []byte {
 	b := make([]byte, n)
 	rand.Read(b) // never fails: it would end the program
 	return b

@@ -260,7 +260,7 @@ func TestVerifyFindsObjects(t *testing.T) {
 }
 
 // forged is the log of a bucket without the entry of a sequence, with all that follow numbered and
-// chained anew, and with a state that has its head: what who can write the file could do.
+// chained again, and with a state that has its head: what who can write the file could do.
 func forged(b *bbolt.Bucket, tx *bbolt.Tx, without uint64) error {
 	var list []store.Entry
 	err := b.ForEach(func(k, v []byte) error {
@@ -301,7 +301,7 @@ func forged(b *bbolt.Bucket, tx *bbolt.Tx, without uint64) error {
 }
 
 // TestVerifyNamesEntriesAndRevisions: an entry or a revision that is missing or changed is named by
-// its number; so is the revision whose entry was taken out of a log that was chained anew.
+// its number; so is the revision whose entry was taken out of a log that was chained again.
 func TestVerifyNamesEntriesAndRevisions(t *testing.T) {
 	const seed = 27
 	t.Logf("seed %d", seed)

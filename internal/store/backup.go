@@ -19,10 +19,10 @@ import (
 // BackupFormat is the version of the format of backups that this program writes.
 //
 // A backup begins with a line, `ibwarden-backup 1`, where 1 is the version. Records
-// follow, each with its length in 4 octets (most significant first) and as many octets:
+// follow, each with its length in 4 bytes (most significant first) and as many bytes:
 // a checksum (CRC-32C) in 4, the kind in 1, number and epoch in 8 each, the length of the
 // key in 2, the key, and the data. The last record has the kind 255, and the SHA-256 of
-// all octets before it as its data.
+// all bytes before it as its data.
 const BackupFormat = 1
 
 const backupMagic = "ibwarden-backup "
@@ -31,9 +31,9 @@ const backupMagic = "ibwarden-backup "
 const recordEnd RecordKind = 255
 
 const (
-	recordHeader = 1 + 8 + 8 + 2                                       // octets of kind, number, epoch and length of the key
-	maxRecord    = FrameOverhead + recordHeader + MaxKey + MaxRevision // octets of a record
-	maxFirstLine = 64                                                  // octets of the first line
+	recordHeader = 1 + 8 + 8 + 2                                       // bytes of kind, number, epoch and length of the key
+	maxRecord    = FrameOverhead + recordHeader + MaxKey + MaxRevision // bytes of a record
+	maxFirstLine = 64                                                  // bytes of the first line
 )
 
 // Backup writes a store, as it is at one moment, and returns its state then. Outcomes may
@@ -188,9 +188,9 @@ func (b *backupReader) record() (*Record, error) {
 	}
 	n := binary.BigEndian.Uint32(length[:])
 	if n > maxRecord {
-		return nil, fmt.Errorf("%d octets, at most %d", n, maxRecord)
+		return nil, fmt.Errorf("%d bytes, at most %d", n, maxRecord)
 	}
-	// Octets are taken as they come, so that a length alone takes no memory.
+	// Bytes are taken as they come, so that a length alone takes no memory.
 	var buf bytes.Buffer
 	if _, err := io.CopyN(&buf, b.in, int64(n)); err != nil {
 		return nil, err
@@ -217,12 +217,12 @@ func decodeRecord(sealed []byte) (*Record, error) {
 		return nil, err
 	}
 	if len(body) < recordHeader {
-		return nil, fmt.Errorf("%d octets, at least %d", len(body), recordHeader)
+		return nil, fmt.Errorf("%d bytes, at least %d", len(body), recordHeader)
 	}
 	r := &Record{Kind: RecordKind(body[0]), Number: binary.BigEndian.Uint64(body[1:]), Epoch: Epoch(binary.BigEndian.Uint64(body[9:]))}
 	key, rest := int(binary.BigEndian.Uint16(body[17:])), body[recordHeader:]
 	if len(rest) < key {
-		return nil, fmt.Errorf("a key of %d octets in a record of %d", key, len(body))
+		return nil, fmt.Errorf("a key of %d bytes in a record of %d", key, len(body))
 	}
 	r.Key, r.Data = string(rest[:key]), rest[key:]
 	return r, nil
@@ -249,13 +249,13 @@ func (b *backupReader) follows(r *Record) error {
 		return nil
 	case RecordObject:
 		if r.Key <= b.key && b.key != "" || len(r.Data) > MaxObject {
-			return fmt.Errorf("object %q of %d octets after object %q", r.Key, len(r.Data), b.key)
+			return fmt.Errorf("object %q of %d bytes after object %q", r.Key, len(r.Data), b.key)
 		}
 		b.key = r.Key
 		return CheckKey(r.Key)
 	case RecordRevision:
 		if b.revision++; r.Number != b.revision || len(r.Data) == 0 {
-			return fmt.Errorf("revision %d of %d octets where revision %d comes", r.Number, len(r.Data), b.revision)
+			return fmt.Errorf("revision %d of %d bytes where revision %d comes", r.Number, len(r.Data), b.revision)
 		}
 		return nil
 	case RecordOutcome:

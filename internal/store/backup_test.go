@@ -72,7 +72,7 @@ func TestBackupRefuses(t *testing.T) {
 		"revisions swapped": swap(3, 5), "entries swapped": swap(6, 7), "an entry missing": drop(6), "the last entry missing": drop(7),
 		"an entry before revisions": swap(5, 6), "an unknown kind": edit(func(r []Record) []Record { return append(r, Record{Kind: 9}) }),
 		"an entry that is none": edit(func(r []Record) []Record { r[7].Data = []byte("{}"); return r }),
-		"more behind the end":   append(write(good), 0), "no octets": nil, "another file": []byte("\x7fELF\n"),
+		"more behind the end":   append(write(good), 0), "no bytes": nil, "another file": []byte("\x7fELF\n"),
 		"an object too large": edit(func(r []Record) []Record { r[1].Data = make([]byte, MaxObject+1); return r }),
 		"a key not printable": edit(func(r []Record) []Record { r[1].Key = "\n"; return r }),
 	} {
@@ -92,7 +92,7 @@ func TestBackupRefuses(t *testing.T) {
 		bent := bytes.Clone(whole)
 		bent[i] ^= 0x10
 		if _, err := Restore(t.Context(), sink{}, bytes.NewReader(bent), "x"); err == nil {
-			t.Errorf("octet %d of %d changed: restored", i, len(whole))
+			t.Errorf("byte %d of %d changed: restored", i, len(whole))
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Sum is the hash of octets.
+// Sum is the hash of bytes.
 func Sum(data []byte) Hash { return sha256.Sum256(data) }
 
 // Head is the end of the audit log: the number and the hash of its last entry, both zero
@@ -73,7 +73,7 @@ const (
 	Refused  Decision = "refused"
 )
 
-// Entry is an entry of the audit log. Each text has at most MaxField octets.
+// Entry is an entry of the audit log. Each text has at most MaxField bytes.
 type Entry struct {
 	Sequence uint64      `json:"sequence"` // from 1, without gaps
 	Time     time.Time   `json:"time"`     // UTC, to the nanosecond
@@ -117,7 +117,7 @@ func (e *Entry) Line() []byte {
 func ParseEntry(line []byte) (Entry, error) {
 	var e Entry
 	if len(line) > MaxLine {
-		return e, tooLarge("an audit entry", len(line), MaxLine, "octets")
+		return e, tooLarge("an audit entry", len(line), MaxLine, "bytes")
 	}
 	i := bytes.LastIndex(line, []byte(hashMark))
 	if i < 0 || !bytes.HasSuffix(line, []byte(`"}`)) || len(line) < i+len(hashMark)+2 {
@@ -158,7 +158,7 @@ func (e *Entry) check() error {
 		{"reason", e.Reason}, {"request", e.Request},
 	} {
 		if len(f.text) > MaxField {
-			return tooLarge("the "+f.name+" of an audit entry", len(f.text), MaxField, "octets")
+			return tooLarge("the "+f.name+" of an audit entry", len(f.text), MaxField, "bytes")
 		}
 	}
 	return nil
@@ -166,7 +166,7 @@ func (e *Entry) check() error {
 
 // Link makes entries out of what a commit has: it numbers them after a head, chains them,
 // and enters the digest of the revision that is committed with them, whose number is
-// revision (data is nil if there is none). It returns the new head. Octets that are not
+// revision (data is nil if there is none). It returns the new head. Bytes that are not
 // UTF-8 are replaced, so that an entry reads back as it was hashed.
 func Link(head Head, drafts []Entry, revision uint64, data []byte) ([]Entry, Head) {
 	out := make([]Entry, 0, len(drafts))

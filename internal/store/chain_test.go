@@ -178,22 +178,22 @@ func TestEntriesAreReadStrictly(t *testing.T) {
 	log, _ := makeLog(t, Head{}, 1)
 	good := string(log[0].Line())
 	for name, line := range map[string]string{
-		"nothing":            "",
-		"no hash":            strings.Split(good, hashMark)[0] + "}",
-		"a short hash":       strings.Replace(good, hashMark, hashMark+"zz", 1),
-		"capitals":           good[:len(good)-66] + strings.ToUpper(good[len(good)-66:len(good)-2]) + `"}`,
-		"a space":            strings.Replace(good, ",", ", ", 1),
-		"another field":      strings.Replace(good, `"action"`, `"extra":1,"action"`, 1),
-		"a field twice":      strings.Replace(good, `"action":"a"`, `"action":"b","action":"a"`, 1),
-		"another order":      strings.Replace(good, `"caller":"c","tenant":"t"`, `"tenant":"t","caller":"c"`, 1),
-		"an escape":          strings.Replace(good, `"a"`, `"\u0061"`, 1),
-		"another time zone":  strings.Replace(good, "Z\"", "+00:00\"", 1),
-		"more behind":        good + " ",
-		"no decision":        strings.Replace(good, "accepted", "perhaps", 1),
-		"a fraction":         strings.Replace(good, `"sequence":1`, `"sequence":1.0`, 1),
-		"an empty caller":    strings.Replace(good, `"caller":"c"`, `"caller":""`, 1),
-		"too long":           strings.Replace(good, `"c"`, `"`+strings.Repeat("c", MaxField+1)+`"`, 1),
-		"too long in octets": strings.Repeat(" ", MaxLine+1),
+		"nothing":           "",
+		"no hash":           strings.Split(good, hashMark)[0] + "}",
+		"a short hash":      strings.Replace(good, hashMark, hashMark+"zz", 1),
+		"capitals":          good[:len(good)-66] + strings.ToUpper(good[len(good)-66:len(good)-2]) + `"}`,
+		"a space":           strings.Replace(good, ",", ", ", 1),
+		"another field":     strings.Replace(good, `"action"`, `"extra":1,"action"`, 1),
+		"a field twice":     strings.Replace(good, `"action":"a"`, `"action":"b","action":"a"`, 1),
+		"another order":     strings.Replace(good, `"caller":"c","tenant":"t"`, `"tenant":"t","caller":"c"`, 1),
+		"an escape":         strings.Replace(good, `"a"`, `"\u0061"`, 1),
+		"another time zone": strings.Replace(good, "Z\"", "+00:00\"", 1),
+		"more behind":       good + " ",
+		"no decision":       strings.Replace(good, "accepted", "perhaps", 1),
+		"a fraction":        strings.Replace(good, `"sequence":1`, `"sequence":1.0`, 1),
+		"an empty caller":   strings.Replace(good, `"caller":"c"`, `"caller":""`, 1),
+		"too long":          strings.Replace(good, `"c"`, `"`+strings.Repeat("c", MaxField+1)+`"`, 1),
+		"too long in bytes": strings.Repeat(" ", MaxLine+1),
 	} {
 		if name != "nothing" && line == good {
 			t.Errorf("%s: the line is the good one", name)
@@ -211,7 +211,7 @@ func TestEntriesAreReadStrictly(t *testing.T) {
 	}
 	longest.link(Head{Sequence: 1<<64 - 2})
 	if n := len(longest.Line()); n > MaxLine || n < MaxLine-1024 {
-		t.Errorf("the longest line has %d octets, MaxLine is %d", n, MaxLine)
+		t.Errorf("the longest line has %d bytes, MaxLine is %d", n, MaxLine)
 	}
 }
 

@@ -92,7 +92,7 @@ func holding(t *testing.T) *held {
 	return h
 }
 
-// limited takes so many octets.
+// limited takes so many bytes.
 type limited struct{ left int }
 
 func (w *limited) Write(p []byte) (int, error) {
@@ -145,10 +145,10 @@ func TestBackupIsOfOneMoment(t *testing.T) {
 	}
 	for n := range file.Len() {
 		if _, err := Backup(t.Context(), holding(t), &limited{n}); err == nil {
-			t.Fatalf("only %d of %d octets could be written, and that is no error", n, file.Len())
+			t.Fatalf("only %d of %d bytes could be written, and that is no error", n, file.Len())
 		}
 		if _, err := Restore(t.Context(), &filled{}, bytes.NewReader(file.Bytes()[:n]), "x"); !errors.Is(err, ErrCorrupt) {
-			t.Fatalf("%d of %d octets: %v", n, file.Len(), err)
+			t.Fatalf("%d of %d bytes: %v", n, file.Len(), err)
 		}
 	}
 	empty := &held{}
@@ -238,7 +238,7 @@ func TestVerifyEach(t *testing.T) {
 			t.Errorf("%s is missing (-want +handed over)\n%s", name, d)
 		}
 	}
-	// A log that was chained anew without the entry of revision 2.
+	// A log that was chained again without the entry of revision 2.
 	kept := []Entry{log[0], log[4]}
 	var head Head
 	for i := range kept {
@@ -280,7 +280,7 @@ func TestExport(t *testing.T) {
 	}
 	for left := range 3 {
 		if _, err := Export(&limited{left * 5000}, yieldAll(big)); err == nil {
-			t.Errorf("%d octets were written, and that is no error", left*5000)
+			t.Errorf("%d bytes were written, and that is no error", left*5000)
 		}
 	}
 	lines := strings.SplitAfter(file.String(), "\n")
@@ -346,7 +346,7 @@ func TestLimitsAtTheirEdge(t *testing.T) {
 		"a revision without an entry":    {Commit{Revision: []byte("x"), After: 3}, ErrInvalid},
 		"a revision with another entry":  {Commit{Revision: []byte("x"), After: 3, Audit: []Entry{entry(3)}}, ErrInvalid},
 		"a revision with two entries":    {Commit{Revision: []byte("x"), After: 3, Audit: []Entry{entry(4), entry(1)}}, nil},
-		"a revision of no octets":        {Commit{Revision: []byte{}, Audit: []Entry{entry(1)}}, ErrInvalid},
+		"a revision of no bytes":         {Commit{Revision: []byte{}, Audit: []Entry{entry(1)}}, ErrInvalid},
 		"a revision at its limit":        {Commit{Revision: make([]byte, MaxRevision), Audit: []Entry{entry(1)}}, nil},
 		"a revision beyond it":           {Commit{Revision: make([]byte, MaxRevision+1), Audit: []Entry{entry(1)}}, ErrTooLarge},
 		"an object at its limit":         {Commit{Puts: objects(1, MaxObject)}, nil},

@@ -2,7 +2,7 @@
 // of revisions, and a hash-chained audit log. The packages bolt and etcd store it; both
 // pass the tests of storetest.
 //
-// A store keeps octets. It knows nothing of tenants, policies or fabrics.
+// A store keeps bytes. It knows nothing of tenants, policies or fabrics.
 //
 // # Commits
 //
@@ -25,8 +25,8 @@
 //
 // The log only grows. Entries are numbered from 1 without gaps. Each entry has the hash
 // of the entry before it and its own: the SHA-256 of its content, which includes the
-// former. An entry is one line of JSON, and its hash is that of the octets of the line
-// up to `,"hash":`. An entry that commits a revision has the SHA-256 of its octets, so
+// former. An entry is one line of JSON, and its hash is that of the bytes of the line
+// up to `,"hash":`. An entry that commits a revision has the SHA-256 of its bytes, so
 // that the chain covers the history too. Verify recomputes all of this, and says at which
 // entry the chain breaks.
 //

@@ -100,7 +100,7 @@ func TestEntriesAreChecked(t *testing.T) {
 		"fields at most": {func(e *Entry) {
 			e.Caller, e.Tenant, e.Object, e.Reason, e.Request, e.Action = long, long, long, long, long, long
 		}, ""},
-		"caller too long":   {func(e *Entry) { e.Caller = long + "x" }, "the caller of an audit entry of 1025 octets, at most 1024"},
+		"caller too long":   {func(e *Entry) { e.Caller = long + "x" }, "the caller of an audit entry of 1025 bytes, at most 1024"},
 		"tenant too long":   {func(e *Entry) { e.Tenant = long + "x" }, "the tenant of an audit entry"},
 		"action too long":   {func(e *Entry) { e.Action = long + "x" }, "the action of an audit entry"},
 		"object too long":   {func(e *Entry) { e.Object = long + "x" }, "the object of an audit entry"},

@@ -12,7 +12,7 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// FrameOverhead is what a frame has more than its octets.
+// FrameOverhead is what a frame has more than its bytes.
 const FrameOverhead = 4
 
 // SealFrame returns a copy of data with the checksum of name and data before it.
@@ -22,7 +22,7 @@ func SealFrame(name string, data []byte) []byte {
 	return append(out, data...)
 }
 
-// OpenFrame returns the octets that Seal was given. They are a part of framed.
+// OpenFrame returns the bytes that Seal was given. They are a part of framed.
 func OpenFrame(name string, framed []byte) ([]byte, error) {
 	if len(framed) < FrameOverhead {
 		return nil, errors.New("too short for its checksum")

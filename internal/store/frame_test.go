@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// TestFrame: what was sealed is opened by its name; whatever octet of it is changed or cut off,
+// TestFrame: what was sealed is opened by its name; whatever byte of it is changed or cut off,
 // or under another name, it is not.
 func TestFrame(t *testing.T) {
-	for _, data := range [][]byte{nil, []byte("x"), []byte("some octets")} {
+	for _, data := range [][]byte{nil, []byte("x"), []byte("some bytes")} {
 		sealed := SealFrame("name", data)
 		if got, err := OpenFrame("name", sealed); err != nil || !bytes.Equal(got, data) || len(sealed) != FrameOverhead+len(data) {
 			t.Fatalf("%q: %q, %v", data, got, err)
@@ -20,10 +20,10 @@ func TestFrame(t *testing.T) {
 			bent := bytes.Clone(sealed)
 			bent[i] ^= 1
 			if _, err := OpenFrame("name", bent); err == nil {
-				t.Errorf("%q: octet %d changed, and it is opened", data, i)
+				t.Errorf("%q: byte %d changed, and it is opened", data, i)
 			}
 			if _, err := OpenFrame("name", sealed[:i]); err == nil {
-				t.Errorf("%q: %d octets of it are opened", data, i)
+				t.Errorf("%q: %d bytes of it are opened", data, i)
 			}
 		}
 	}

@@ -13,7 +13,7 @@ type Lease struct {
 	Version int64
 	// Epoch is that of its holder, or of the last one; 0 for none.
 	Epoch Epoch
-	// Given tells that the holder has given it up.
+	// Given reports whether the holder has given it up.
 	Given bool
 	// TTL is how long its holder lets it stand without writing it.
 	TTL time.Duration

@@ -10,16 +10,16 @@ import (
 
 // Limits of what a store takes, the same for every kind of store.
 const (
-	MaxKey      = 512                 // octets of a key of an object
-	MaxObject   = 1 << 20             // octets of an object
-	MaxRevision = 32 << 20            // octets of a revision
-	MaxOutcome  = 8 << 20             // octets of an outcome
+	MaxKey      = 512                 // bytes of a key of an object
+	MaxObject   = 1 << 20             // bytes of an object
+	MaxRevision = 32 << 20            // bytes of a revision
+	MaxOutcome  = 8 << 20             // bytes of an outcome
 	MaxOutcomes = 16                  // outcomes in one commit
 	MaxChanges  = 100_000             // objects put and deleted in one commit
-	MaxCommit   = 64 << 20            // octets of a commit
+	MaxCommit   = 64 << 20            // bytes of a commit
 	MaxEntries  = 16                  // audit entries in one commit
-	MaxField    = 1024                // octets of a field of an audit entry
-	MaxLine     = 6*6*MaxField + 1024 // octets of an audit entry as a line, each octet of a field escaped
+	MaxField    = 1024                // bytes of a field of an audit entry
+	MaxLine     = 6*6*MaxField + 1024 // bytes of an audit entry as a line, each byte of a field escaped
 )
 
 // KeepAudit is how long audit entries are kept at least.
@@ -29,10 +29,10 @@ const KeepAudit = 400 * 24 * time.Hour
 func (c *Commit) Check() error {
 	size := len(c.Revision)
 	if c.Revision != nil && size == 0 {
-		return fmt.Errorf("%w: a revision of no octets", ErrInvalid)
+		return fmt.Errorf("%w: a revision of no bytes", ErrInvalid)
 	}
 	if size > MaxRevision {
-		return tooLarge("a revision", size, MaxRevision, "octets")
+		return tooLarge("a revision", size, MaxRevision, "bytes")
 	}
 	if n := len(c.Puts) + len(c.Deletes); n > MaxChanges {
 		return tooLarge("a commit", n, MaxChanges, "objects")
@@ -47,7 +47,7 @@ func (c *Commit) Check() error {
 	}
 	for i, o := range c.Outcomes {
 		if len(o.Data) > MaxOutcome {
-			return tooLarge("an outcome", len(o.Data), MaxOutcome, "octets")
+			return tooLarge("an outcome", len(o.Data), MaxOutcome, "bytes")
 		}
 		for _, other := range c.Outcomes[:i] {
 			if other.Revision == o.Revision {
@@ -57,12 +57,12 @@ func (c *Commit) Check() error {
 		size += len(o.Data)
 	}
 	if size > MaxCommit {
-		return tooLarge("a commit", size, MaxCommit, "octets")
+		return tooLarge("a commit", size, MaxCommit, "bytes")
 	}
 	return c.checkAudit()
 }
 
-// Size is about how many octets a commit writes.
+// Size is about how many bytes a commit writes.
 func (c *Commit) Size() int {
 	size := len(c.Revision)
 	for _, o := range c.Puts {
@@ -77,7 +77,7 @@ func (c *Commit) Size() int {
 	return size
 }
 
-// checkObjects returns the octets of the objects.
+// checkObjects returns the bytes of the objects.
 func (c *Commit) checkObjects() (size int, err error) {
 	seen := make(map[string]bool, len(c.Puts)+len(c.Deletes))
 	key := func(k string) error {
@@ -96,7 +96,7 @@ func (c *Commit) checkObjects() (size int, err error) {
 			return 0, err
 		}
 		if len(o.Value) > MaxObject {
-			return 0, tooLarge(fmt.Sprintf("object %q", o.Key), len(o.Value), MaxObject, "octets")
+			return 0, tooLarge(fmt.Sprintf("object %q", o.Key), len(o.Value), MaxObject, "bytes")
 		}
 		size += len(o.Value)
 	}
@@ -141,7 +141,7 @@ func CheckKey(k string) error {
 	case k == "":
 		return fmt.Errorf("%w: an empty key", ErrInvalid)
 	case len(k) > MaxKey:
-		return tooLarge("a key", len(k), MaxKey, "octets")
+		return tooLarge("a key", len(k), MaxKey, "bytes")
 	case !utf8.ValidString(k) || strings.ContainsFunc(k, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return fmt.Errorf("%w: key %q, want printable UTF-8", ErrInvalid, k)
 	}

@@ -20,7 +20,7 @@ type Point struct {
 const pointsKept = 64
 
 // Seen is what somebody has seen of a store. It is kept apart from the store, and compared
-// with it whenever that is read anew.
+// with it whenever that is read again.
 type Seen struct {
 	// Serial counts the changes: of two copies the one with the higher Serial counts.
 	Serial uint64 `json:"serial"`

@@ -18,7 +18,7 @@ type Store interface {
 
 	// Acquire makes the caller the writer and returns its epoch, which is higher than
 	// every epoch before. From then on, commits of older epochs fail with ErrFenced.
-	// Owner says who the writer is, for people: at most MaxKey octets.
+	// Owner says who the writer is, for people: at most MaxKey bytes.
 	Acquire(ctx context.Context, owner string) (Epoch, error)
 
 	// Commit writes a transaction, all of it or nothing. It fails with ErrFenced,
@@ -85,8 +85,8 @@ type Epoch uint64
 
 // Object is a value with its name.
 type Object struct {
-	Key   string // 1 to MaxKey octets of printable UTF-8
-	Value []byte // at most MaxObject octets
+	Key   string // 1 to MaxKey bytes of printable UTF-8
+	Value []byte // at most MaxObject bytes
 }
 
 // Contents is what a store held at one moment.
@@ -104,7 +104,7 @@ type Contents struct {
 type Commit struct {
 	Epoch    Epoch
 	After    uint64 // the last revision that the caller saw; not compared if the commit has only audit entries and outcomes
-	Revision []byte // the new revision, which gets the number After+1; nil for none, else 1 to MaxRevision octets
+	Revision []byte // the new revision, which gets the number After+1; nil for none, else 1 to MaxRevision bytes
 	Puts     []Object
 	Deletes  []string // keys; one that no object has is no error
 	Outcomes []Outcome
@@ -117,7 +117,7 @@ type Commit struct {
 // replaces an earlier outcome of the revision.
 type Outcome struct {
 	Revision uint64
-	Data     []byte // at most MaxOutcome octets
+	Data     []byte // at most MaxOutcome bytes
 }
 
 // Committed says what a commit came to.

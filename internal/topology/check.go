@@ -128,10 +128,10 @@ func (n *Node) isFirstEnd(p int) bool {
 	return n.GUID < peer.GUID || n == peer && p < peerPort
 }
 
-// checkID tells whether a node id can stand in a file.
+// checkID reports whether a node id can stand in a file.
 func checkID(id string) error {
 	if id == "" || len(id) > MaxID {
-		return fmt.Errorf("node id of %d octets: want 1 to %d", len(id), MaxID)
+		return fmt.Errorf("node id of %d bytes: want 1 to %d", len(id), MaxID)
 	}
 	if i := strings.IndexFunc(id, isForbidden); i >= 0 {
 		return fmt.Errorf("node id %q: want no %q in it", id, id[i])

@@ -18,7 +18,7 @@ type cursor struct {
 // rest is what was not read yet.
 func (c *cursor) rest() string { return c.text[c.pos:] }
 
-// peek is the next octet, 0 at the end of the line.
+// peek is the next byte, 0 at the end of the line.
 func (c *cursor) peek() byte {
 	if c.pos == len(c.text) {
 		return 0
@@ -26,7 +26,7 @@ func (c *cursor) peek() byte {
 	return c.text[c.pos]
 }
 
-// skipBlanks moves to the next octet that is no blank and reports whether it
+// skipBlanks moves to the next byte that is no blank and reports whether it
 // moved.
 func (c *cursor) skipBlanks() bool {
 	start := c.pos

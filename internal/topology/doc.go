@@ -14,7 +14,7 @@
 //     number. "switchguid=N(P)" gives a switch's port GUID P.
 //   - The rate and the LID at the end of a router's port line count too.
 //   - Options (w=, s=, e=) are read before "#" only, not in comments.
-//   - Descriptions have up to 64 octets, not 63.
+//   - Descriptions have up to 64 bytes, not 63.
 //   - A blank between a remote id and its [port] makes no difference; ibsim
 //     takes port 1.
 //   - A record header that follows an unfinished record without a blank line is

@@ -15,7 +15,7 @@ const (
 type Position struct {
 	File   string
 	Line   int // from 1
-	Column int // from 1, in octets
+	Column int // from 1, in bytes
 }
 
 // String prints file:line:column.

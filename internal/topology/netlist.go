@@ -15,8 +15,8 @@ const (
 	MaxNodes       = 48 * 1024 // nodes; a subnet has one unicast LID less
 	MaxPorts       = 254       // ports of one node; 255 means "no port" in forwarding tables
 	MaxTotalPorts  = 1 << 20   // ports of all nodes together
-	MaxID          = 64        // octets of a node id
-	MaxDescription = 64        // octets of a node description, as on the wire
+	MaxID          = 64        // bytes of a node id
+	MaxDescription = 64        // bytes of a node description, as on the wire
 )
 
 // Netlist is a topology.
@@ -29,8 +29,8 @@ type Netlist struct {
 
 // Node is a device. NewNode makes one with ibsim's defaults.
 type Node struct {
-	ID          string // name in the file, unique, 1 to MaxID octets
-	Description string // NodeDescription, up to MaxDescription octets; empty stands for ID
+	ID          string // name in the file, unique, 1 to MaxID bytes
+	Description string // NodeDescription, up to MaxDescription bytes; empty stands for ID
 	Type        ib.NodeType
 	GUID        ib.NodeGUID
 	// SystemImageGUID is the node's GUID unless the file gives another.

@@ -11,20 +11,20 @@ import (
 
 // Limits of a file.
 const (
-	MaxLine         = 4096 // octets of a line
+	MaxLine         = 4096 // bytes of a line
 	MaxIncludeDepth = 8    // of files included by files
 	MaxIncludes     = 256  // of files included in all
-	MaxModule       = 20   // octets of a module name
-	MaxAlias        = 39   // octets of module@alias
+	MaxModule       = 20   // bytes of a module name
+	MaxAlias        = 39   // bytes of module@alias
 
-	ibsimLine   = 254 // octets; ibsim splits longer lines
+	ibsimLine   = 254 // bytes; ibsim splits longer lines
 	maxVendorID = 0xFF_FFFF
 )
 
 // Include opens a file that another one names in an include line.
 type Include func(name string) ([]byte, error)
 
-// FileSizeMax is the largest topology file that ought to be read, in octets.
+// FileSizeMax is the largest topology file that ought to be read, in bytes.
 const FileSizeMax = 1 << 30
 
 // Read reads a topology in ibsim's netfile format or in ibnetdiscover's. The
@@ -139,7 +139,7 @@ func (r *reader) file(text string) {
 		r.at.Line++
 		r.at.Column = 1
 		if len(line) > MaxLine {
-			r.faultAt(r.column(MaxLine), "line of %d octets: want at most %d", len(line), MaxLine)
+			r.faultAt(r.column(MaxLine), "line of %d bytes: want at most %d", len(line), MaxLine)
 			continue
 		}
 		r.line(&cursor{text: strings.TrimSuffix(line, "\r")})
@@ -190,7 +190,7 @@ func isIndentedPortLine(text string) bool {
 
 func (r *reader) warnIfLong(c *cursor) {
 	if len(c.text) > ibsimLine {
-		r.warnAt(r.column(ibsimLine), "line of %d octets: ibsim reads lines of at most %d", len(c.text), ibsimLine)
+		r.warnAt(r.column(ibsimLine), "line of %d bytes: ibsim reads lines of at most %d", len(c.text), ibsimLine)
 	}
 }
 
@@ -299,7 +299,7 @@ func (r *reader) setModule(c *cursor) {
 	start := c.pos
 	name := c.quoted("a module name")
 	if len(name) > MaxModule || strings.ContainsAny(name, "#@") {
-		c.fail(start, "module name %q: want up to %d octets without # and @", name, MaxModule)
+		c.fail(start, "module name %q: want up to %d bytes without # and @", name, MaxModule)
 	}
 	if c.err == nil {
 		r.module = strings.Clone(name)

@@ -351,12 +351,12 @@ func TestReadFaults(t *testing.T) {
 			`net:2:5: "255 \"H\"": want the number of ports, 1 to 254`,
 			`net:3:6: "H": want a node id in double quotes`,
 			`net:4:6: a node id without a closing double quote`,
-			`net:5:6: node id of 0 octets: want 1 to 64`,
+			`net:5:6: node id of 0 bytes: want 1 to 64`,
 			`net:6:6: node id "a#b": want no # or @ in it`,
 			`net:7:8: control character 0x01 in a node id`,
 			`net:8:7: the line ends here: want the number of ports, 1 to 254`,
 			`net:9:4: "08 \"H\"": want the number of ports, 1 to 254`,
-			`net:10:6: node id of 65 octets: want 1 to 64`,
+			`net:10:6: node id of 65 bytes: want 1 to 64`,
 		}},
 		{"port lines of a bad header pass", "Switch 300 \"T\"\n[200] \"S\"[1]\n[200] \"S\"[1]\n\n" + pair, []string{
 			`net:1:8: "300 \"T\"": want the number of ports, 1 to 254`,
@@ -375,8 +375,8 @@ func TestReadFaults(t *testing.T) {
 			`net:10:11: the line ends here: want ")"`,
 			`net:11:16: "2": want the end of the line or a comment`,
 			`net:12:8: "x": want a module name in double quotes`,
-			`net:13:8: module name "a#b": want up to 20 octets without # and @`,
-			`net:14:8: module name "xxxxxxxxxxxxxxxxxxxxx": want up to 20 octets without # and @`,
+			`net:13:8: module name "a#b": want up to 20 bytes without # and @`,
+			`net:14:8: module name "xxxxxxxxxxxxxxxxxxxxx": want up to 20 bytes without # and @`,
 			`net:15:8: "0x1000000": want a vendor id, 0x0 to 0xffffff`,
 			`net:16:8: "1x": want a GUID, 0x0 to 0xffffffffffffffff`,
 			`net:17:9: "x": want a file name in double quotes`,
@@ -460,7 +460,7 @@ Switch 4 "B"
 		{"aliases", modules + "@[1] \"up\"\n\nSwitch 2 \"X\"\n[2] \"m1#X\"[1]\n\nmodule=\"m3\"\nCa 1 \"H\"\n[1] \"m1@up\"\n\nCa 1 \"G\"\n[1] \"@none\"\n\nCa 1 \"I\"\n[1] \"m1#S\"[1]\n\nCa 4 \"J\"\n@[1] \"a@b\"\n@[2] \"" + long[:40] + "\"\n@[3] \"c\"\n@[4] \"c\"\n", []string{
 			`net:16:1: port 1 is listed twice, first at net:15:1`,
 			`net:32:1: alias "a@b": want no # or @ in it`,
-			`net:33:1: alias "m3@xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx": want at most 39 octets with the module`,
+			`net:33:1: alias "m3@xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx": want at most 39 bytes with the module`,
 			`net:35:1: alias "m3@c" is given twice, first at net:34:1`,
 			`net:19:1: port 2 is cabled to "m1#X": no node has this id`,
 			`net:23:1: port 1 of "m1#S": already cabled to port 3 of "m2#S"`,
@@ -472,7 +472,7 @@ Switch 4 "B"
 			`net:2:17: control character 0x7f in a description`,
 		}},
 		{"long line", "# " + strings.Repeat("x", MaxLine) + "\n" + pair, []string{
-			`net:1:4097: line of 4098 octets: want at most 4096`,
+			`net:1:4097: line of 4098 bytes: want at most 4096`,
 		}},
 	}
 	for _, test := range tests {
@@ -531,9 +531,9 @@ func TestReadWarnings(t *testing.T) {
 		{"unknown speed", strings.Replace(pair, `"S"[2]`, `"S"[2] # "" lid 1 4xZDR`, 1), `net:2:23: rate "4xZDR": want a speed of SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR: the port keeps the rates it had`},
 		{"unknown width", strings.Replace(pair, `"S"[2]`, `"S"[2] # "" lid 1 ??x???`, 1), `net:2:23: rate "??x???": want a width of 1x, 2x, 4x, 8x or 12x: the port keeps the rates it had`},
 		{"no LID", strings.Replace(pair, `"S"[2]`, `"S"[2] # lid 65535 lmc 8 "S"`, 1), "net:2:18: \"65535 lmc 8 \": want the LID, 0 to 49151: none is preset\nnet:2:28: \"8 \": want the LMC, 0 to 7: none is preset"},
-		{"description cut", "Ca 1 \"H\" # \"" + strings.Repeat("d", 65) + "\"\n", `net:1:13: description of 65 octets: cut to 64`},
+		{"description cut", "Ca 1 \"H\" # \"" + strings.Repeat("d", 65) + "\"\n", `net:1:13: description of 65 bytes: cut to 64`},
 		{"description without end", "Ca 1 \"H\" # \"d\n", `net:1:13: description without a closing double quote`},
-		{"long line", "Ca 1 \"H\" # d lid " + strings.Repeat("d", 240) + "\n", `net:1:255: line of 257 octets: ibsim reads lines of at most 254`},
+		{"long line", "Ca 1 \"H\" # d lid " + strings.Repeat("d", 240) + "\n", `net:1:255: line of 257 bytes: ibsim reads lines of at most 254`},
 		{"long comment", "#" + strings.Repeat("d", 300) + "\n" + pair, ``},
 		{"alias before it is given", "Ca 1 \"H\"\n[1] \"@a\"\n\nCa 1 \"G\"\n@[1] \"a\"\n", `net:2:1: alias "@a" is used before line 5 gives it: ibsim does not find it`},
 	}

@@ -130,7 +130,7 @@ func (r *reader) description(n *Node, c *cursor) {
 		text = strings.TrimRight(text, " \t")
 	}
 	if len(text) > MaxDescription {
-		r.warnAt(r.column(start), "description of %d octets: cut to %d", len(text), MaxDescription)
+		r.warnAt(r.column(start), "description of %d bytes: cut to %d", len(text), MaxDescription)
 		text = text[:MaxDescription]
 	}
 	if c.refuseControl("a description", text, start); !r.failed(c) && text != "" {
@@ -242,7 +242,7 @@ func (r *reader) alias(rec *record, l *portLine) {
 	case strings.ContainsAny(l.remote, "#@"):
 		r.faultAt(l.place, "alias %q: want no # or @ in it", l.remote)
 	case len(name) > MaxAlias:
-		r.faultAt(l.place, "alias %q: want at most %d octets with the module", name, MaxAlias)
+		r.faultAt(l.place, "alias %q: want at most %d bytes with the module", name, MaxAlias)
 	case again:
 		r.faultAt(l.place, "alias %q is given twice, first at %v", name, first.line.place)
 	default:

@@ -232,7 +232,7 @@ func writeDiscoveredPort(out io.Writer, n *Node, p int) {
 
 // PlainText is a description as quotes in a file can hold it: control
 // characters become blanks, double quotes single ones, and what is beyond
-// MaxDescription octets is cut.
+// MaxDescription bytes is cut.
 func PlainText(s string) string {
 	plain := []byte(s[:min(len(s), MaxDescription)])
 	for i, c := range plain {

@@ -134,7 +134,7 @@ func checkRoundTrips(t *testing.T, n *Netlist) {
 	}
 	for i, line := range strings.Split(text, "\n") {
 		if len(line) > ibsimLine {
-			t.Errorf("line %d has %d octets", i+1, len(line))
+			t.Errorf("line %d has %d bytes", i+1, len(line))
 		}
 	}
 	back, warnings = mustRead(t, written(t, n.WriteIbnetdiscover))
@@ -280,7 +280,7 @@ func TestWriteRefusesFaults(t *testing.T) {
 	n := &Netlist{Nodes: []*Node{h}}
 	var text bytes.Buffer
 	for _, write := range []func(io.Writer) error{n.WriteIbsim, n.WriteIbnetdiscover} {
-		if err := write(&text); err == nil || !strings.Contains(err.Error(), "node id of 0 octets") || text.Len() != 0 {
+		if err := write(&text); err == nil || !strings.Contains(err.Error(), "node id of 0 bytes") || text.Len() != 0 {
 			t.Errorf("%v after %q", err, text.String())
 		}
 	}

@@ -64,7 +64,7 @@ func TestUnchanged(t *testing.T) {
 	text, _ := io.ReadAll(whole.Body)
 	etag := whole.Header.Get("ETag")
 	if etag == "" || len(text) == 0 {
-		t.Fatalf("ETag %q, %d octets", etag, len(text))
+		t.Fatalf("ETag %q, %d bytes", etag, len(text))
 	}
 	if again := asked(t, "GET", "/console/app.js", map[string]string{"If-None-Match": `"other", ` + etag}); again.StatusCode != http.StatusNotModified {
 		t.Errorf("status %d", again.StatusCode)
@@ -78,7 +78,7 @@ func TestUnchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := io.ReadAll(z); err != nil || string(got) != string(text) {
-		t.Errorf("%v, %d octets of %d", err, len(got), len(text))
+		t.Errorf("%v, %d bytes of %d", err, len(got), len(text))
 	}
 	if none := asked(t, "GET", "/console/app.js", map[string]string{"Accept-Encoding": "gzip;q=0"}); none.Header.Get("Content-Encoding") != "" {
 		t.Error("gzip for one who does not take it")

@@ -305,7 +305,7 @@ func (b *base) gone(ctx context.Context, c *client.Client, o object) *step {
 	return s
 }
 
-// broughtBack tells that somebody changed what an object stands for.
+// broughtBack reports whether somebody changed what an object stands for.
 func (b *base) broughtBack(o object, format string, args ...any) {
 	b.events.Eventf(raw(o), nil, corev1.EventTypeWarning, v1alpha1.ReasonBroughtBack, actionReconcile, format, args...)
 }

@@ -16,7 +16,7 @@ import (
 // callTimeout bounds one call of the service. No call waits for a proof.
 const callTimeout = 30 * time.Second
 
-// tokenMax bounds a file with a token, in octets.
+// tokenMax bounds a file with a token, in bytes.
 const tokenMax = 4096
 
 // Service is where the service is, and how to call it.
@@ -47,7 +47,7 @@ func (s *Service) provider() (*client.Client, error) {
 			return nil, fmt.Errorf("the provider's token: %w", err)
 		}
 		if token = strings.TrimSpace(string(data)); token == "" || len(data) > tokenMax {
-			return nil, fmt.Errorf("the provider's token: %s: want a token, in at most %d octets", s.TokenFile, tokenMax)
+			return nil, fmt.Errorf("the provider's token: %s: want a token, in at most %d bytes", s.TokenFile, tokenMax)
 		}
 	} else if s.Server.Socket == "" {
 		return nil, errors.New("the provider's token: want a file with it")

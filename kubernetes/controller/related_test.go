@@ -103,15 +103,15 @@ func TestRelated(t *testing.T) {
 	}
 }
 
-// TestClients: the provider's token is read for every use, and a client is made anew when its
+// TestClients: the provider's token is read for every use, and a client is made again when its
 // token is another; without a token only a Unix socket is asked.
 func TestClients(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "token")
 	s := &Service{Server: listen.Server{Socket: filepath.Join(dir, "s")}, TokenFile: file}
 	for _, x := range []struct{ text, want string }{
-		{"", "want a token, in at most 4096 octets"}, {" \n", "want a token, in at most 4096 octets"},
-		{strings.Repeat("x", tokenMax+1), "want a token, in at most 4096 octets"}, {strings.Repeat("x", tokenMax), ""},
+		{"", "want a token, in at most 4096 bytes"}, {" \n", "want a token, in at most 4096 bytes"},
+		{strings.Repeat("x", tokenMax+1), "want a token, in at most 4096 bytes"}, {strings.Repeat("x", tokenMax), ""},
 	} {
 		if err := os.WriteFile(file, []byte(x.text), 0o600); err != nil {
 			t.Fatal(err)
@@ -219,7 +219,7 @@ func TestWhereFailuresLead(t *testing.T) {
 		strings.Repeat("x", messageMax-4) + "yéxxxxxx": strings.Repeat("x", messageMax-4) + "y...",
 	} {
 		if got := shorten(text); got != want || len(got) > messageMax {
-			t.Errorf("%d octets: %d, want %d", len(text), len(got), len(want))
+			t.Errorf("%d bytes: %d, want %d", len(text), len(got), len(want))
 		}
 	}
 	for _, o := range []object{tenant{redTenant()}, partition{training()}, binding{bound()}} {

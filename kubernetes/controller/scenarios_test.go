@@ -31,7 +31,7 @@ import (
 	"github.com/ibwarden/ibwarden/kubernetes/api/v1alpha1"
 )
 
-var update = flag.Bool("update", false, "write testdata/scenarios.txt anew")
+var update = flag.Bool("update", false, "write testdata/scenarios.txt again")
 
 // given are answers of the service to reads by path, or to writes by method and path: JSON, or
 // a status. What it does not have is not there.

@@ -28,7 +28,7 @@ var DefaultLimits = Limits{
 	First: 200 * time.Millisecond, Most: time.Minute,
 }
 
-// messageMax bounds the message of a condition, in octets.
+// messageMax bounds the message of a condition, in bytes.
 const messageMax = 1024
 
 // step is where a reconcile has ended: with the zero value everything is as the object wants

@@ -74,7 +74,7 @@ func TestKilled(t *testing.T) {
 }
 
 // While the service is away the status says so, nothing is lost, and what was asked for
-// meanwhile is done when it is back. A tenant's token that is gone is made anew.
+// meanwhile is done when it is back. A tenant's token that is gone is made again.
 func TestTheServiceIsAway(t *testing.T) {
 	s := newStand(t)
 	p := s.pair()

@@ -42,7 +42,7 @@ type release struct {
 	source *source
 	// arches are Go's names of processors.
 	arches []string
-	// all tells that everything is built, for every platform.
+	// all reports whether everything is built, for every platform.
 	all bool
 	out string
 	// made are the names of the files that were written into out.

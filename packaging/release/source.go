@@ -22,7 +22,7 @@ type source struct {
 	// version is that of the packages, as dpkg and rpm compare them.
 	version string
 	commit  string
-	// time is the commit's, or SOURCE_DATE_EPOCH; modified tells that the tree differs
+	// time is the commit's, or SOURCE_DATE_EPOCH; modified says that the tree differs
 	// from the commit.
 	time     time.Time
 	modified bool

@@ -204,7 +204,7 @@ func TestEveryPackageHasAWing(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write the tables in ARCHITECTURE.md and docs/dev/capabilities.md anew")
+var update = flag.Bool("update", false, "write the tables in ARCHITECTURE.md and docs/dev/capabilities.md again")
 
 // TestArchitectureTable checks that the table of packages in ARCHITECTURE.md has
 // every package with the first sentence of its comment.

@@ -74,10 +74,10 @@ func (s *site) measure(b *testing.B) {
 	p.ready()
 	var files float64
 	p.evaluate(`performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation')).filter(e => e.name.includes('/console/')).reduce((sum, e) => sum + e.transferSize, 0)`, &files)
-	b.ReportMetric(files, "octets-of-the-files")
+	b.ReportMetric(files, "bytes-of-the-files")
 	p.goTo("#/events")
 	must(p, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: watched})
-	p.visit("/console/?again#/fabric") // another address: it is loaded anew
+	p.visit("/console/?again#/fabric") // another address: it is loaded again
 	p.until("window.firstPicture")
 	p.ready()
 	var ms float64
@@ -85,14 +85,14 @@ func (s *site) measure(b *testing.B) {
 	b.ReportMetric(ms, "ms-to-first-picture")
 	p.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd", &ms)
 	b.ReportMetric(ms, "ms-to-load")
-	var got struct{ Octets, Requests, Map float64 }
+	var got struct{ Bytes, Requests, Map float64 }
 	p.evaluate(`(() => {
 		const all = performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation')).filter(e => !e.name.includes('/events'));
-		return {octets: all.reduce((sum, e) => sum + e.transferSize, 0), requests: all.length,
+		return {bytes: all.reduce((sum, e) => sum + e.transferSize, 0), requests: all.length,
 			map: all.filter(e => e.name.includes('/map')).reduce((most, e) => Math.max(most, e.transferSize), 0)};
 	})()`, &got)
-	b.ReportMetric(got.Octets, "octets")
-	b.ReportMetric(got.Map, "octets-of-the-map")
+	b.ReportMetric(got.Bytes, "bytes")
+	b.ReportMetric(got.Map, "bytes-of-the-map")
 	b.ReportMetric(got.Requests, "requests")
 	for name, near := range map[string]string{"whole": "0", "near": "6", "nearest": "40"} {
 		var frames struct{ Rate, Longest float64 }

@@ -105,7 +105,7 @@ func addKey(key ib.PKey) func(time.Duration, *[mad.Size]byte) {
 		if !isPKeyTable(m) {
 			return
 		}
-		data := m[64:] // of the attribute: 32 keys of 2 octets
+		data := m[64:] // of the attribute: 32 keys of 2 bytes
 		data[2*31], data[2*31+1] = byte(key>>8), byte(key)
 	}
 }
@@ -152,7 +152,7 @@ var hostile = []string{
 	"http://tracker.example/?from=console",
 }
 
-// junk has a device call itself by 64 octets that are no text.
+// junk has a device call itself by 64 bytes that are no text.
 func junk(_ time.Duration, m *[mad.Size]byte) {
 	var p mad.SMP
 	if p.UnmarshalBinary(m[:]) != nil || p.AttributeID != smp.AttrNodeDescription {

@@ -35,7 +35,7 @@ type page struct {
 	problems []string
 	expected []*regexp.Regexp
 	requests map[string]int               // by path
-	octets   int64                        // that came over the network
+	bytes    int64                        // that came over the network
 	waiting  map[network.RequestID]string // requests without an answer so far: their paths
 	asks     []ask                        // of the API, that do not stream
 	answered time.Time                    // when the last request began or ended
@@ -147,11 +147,11 @@ func (p *page) asked(id network.RequestID, address string) {
 	}
 }
 
-func (p *page) ended(id network.RequestID, octets int64) {
+func (p *page) ended(id network.RequestID, bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.waiting, id)
-	p.octets += octets
+	p.bytes += bytes
 	p.answered = time.Now()
 }
 

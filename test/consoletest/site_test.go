@@ -26,7 +26,7 @@ import (
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
-// logged is how much of the log of `ibwarden run` is shown when a test fails, in octets.
+// logged is how much of the log of `ibwarden run` is shown when a test fails, in bytes.
 const logged = 4000
 
 // site is a simulated fabric with the `ibwarden run` that manages it and serves the console.
@@ -168,11 +168,11 @@ func (s *site) call(method, path string, body any, header ...string) (answer js,
 	defer cancel()
 	var data io.Reader
 	if body != nil {
-		octets, err := json.Marshal(body)
+		raw, err := json.Marshal(body)
 		if err != nil {
 			return nil, err
 		}
-		data = bytes.NewReader(octets)
+		data = bytes.NewReader(raw)
 	}
 	q, err := http.NewRequestWithContext(ctx, method, "http://ibwarden/api/v1"+path, data)
 	if err != nil {

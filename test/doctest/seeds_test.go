@@ -16,7 +16,7 @@ var (
 	goTest      = regexp.MustCompile(`^([a-z][\w/]*) ((?:Test|Example)\w*)`)
 )
 
-// shortestReason is how many octets a row that names nothing has to say why.
+// shortestReason is how many bytes a row that names nothing has to say why.
 const shortestReason = 40
 
 // seedsPage reads docs/dev/seeds.md: the rows of its tables, by the text that they are

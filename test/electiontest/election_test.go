@@ -187,7 +187,7 @@ func TestEveryFieldIsPartOfTheState(t *testing.T) {
 			continue
 		}
 		if v.key(&scratch) == before {
-			t.Errorf("the field at octet %d of election.Engine does not count", l.offset)
+			t.Errorf("the field at byte %d of election.Engine does not count", l.offset)
 		}
 	}
 	if kinds[count] != 1 || kinds[deadline] < 2 || kinds[about] < 3 || kinds[plain] < 8 {

@@ -141,8 +141,8 @@ func (p *packet) sortKey() []byte {
 		byte(p.info.GUID), byte(p.info.SMKey), p.info.Priority, byte(p.info.SMState), byte(p.info.ActCount >> 24), byte(p.info.ActCount >> 16), byte(p.info.ActCount >> 8), byte(p.info.ActCount)}
 }
 
-// octets write the whole state down.
-func (w *world) octets(b []byte) []byte {
+// bytes write the whole state down.
+func (w *world) bytes(b []byte) []byte {
 	w.tidy()
 	counts := w.counts()
 	l := &w.left
@@ -163,7 +163,7 @@ func (w *world) octets(b []byte) []byte {
 			b = append(b, byte(o.state), flags(o.watched, o.answered), o.watch, o.failed, w.relative(o.next), place(&counts, guid(n), o.acts))
 		}
 		if x.kind == ours && x.alive {
-			b = w.engineOctets(b, n, &counts)
+			b = w.engineBytes(b, n, &counts)
 		}
 	}
 	for i := range w.mail {
@@ -177,7 +177,7 @@ func (w *world) octets(b []byte) []byte {
 	return b
 }
 
-func (w *world) engineOctets(b []byte, n int, counts *[most][]uint32) []byte {
+func (w *world) engineBytes(b []byte, n int, counts *[most][]uint32) []byte {
 	e := unsafe.Pointer(&w.nodes[n].engine)
 	for _, l := range leaves {
 		f := unsafe.Add(e, l.offset)
@@ -208,7 +208,7 @@ type key [16]byte
 var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
 func (w *world) key(scratch *[]byte) (k key) {
-	*scratch = w.octets((*scratch)[:0])
+	*scratch = w.bytes((*scratch)[:0])
 	binary.LittleEndian.PutUint64(k[:], maphash.Bytes(seeds[0], *scratch))
 	binary.LittleEndian.PutUint64(k[8:], maphash.Bytes(seeds[1], *scratch))
 	return k

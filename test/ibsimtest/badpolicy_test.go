@@ -36,9 +36,9 @@ Auto : 0x100003=limited ;
 // what it says.
 type badPolicy struct {
 	name, text string
-	// refused tells that it must not be taken.
+	// refused reports whether it must not be taken.
 	refused bool
-	// same tells that, taken, it means the good policy.
+	// same says that, taken, it means the good policy.
 	same bool
 }
 
@@ -61,7 +61,7 @@ var traps = []badPolicy{
 	{name: "misspelt defmember", text: "X=0x50, defmember=fulll : 0x100003 ;\n", refused: true},
 	{name: "key of 17 bits", text: "X=0x18045 : 0x100003 ;\n", refused: true},
 	{name: "negative key", text: "X=-5 : 0x100003 ;\n", refused: true},
-	{name: "mtu in octets", text: "X=0x50, ipoib, mtu=4096 : 0x100003 ;\n", refused: true},
+	{name: "mtu in bytes", text: "X=0x50, ipoib, mtu=4096 : 0x100003 ;\n", refused: true},
 	{name: "comment behind an mgid", text: "X=0x50 : mgid=ff12::77 # Q_Key=0x99,mtu=2,\n 0x100003 ;\n"},
 	{name: "definition behind an mgid", text: "X=0x50 : 0x100003, mgid=ff12::77; Y=0x51 : 0x100005=full ;\n"},
 	{name: "unicast mgid", text: "X=0x50 : mgid=fe80::1\n 0x100003 ;\n", refused: true},
@@ -84,14 +84,14 @@ var wholeFiles = []badPolicy{
 	{name: "empty", text: "", refused: true},
 	{name: "blank", text: " \n\t\n", refused: true},
 	{name: "only comments", text: "# A=0x10 : ALL=full ;\n# ;\n", refused: true},
-	{name: "zero octets", text: strings.Repeat("\x00", 4096), refused: true},
+	{name: "zero bytes", text: strings.Repeat("\x00", 4096), refused: true},
 	{name: "UTF-16", text: "\xff\xfeA\x00=\x001\x00:\x00;\x00", refused: true},
 	{name: "an ELF file", text: "\x7fELF\x02\x01\x01\x00;:;:", refused: true},
 	{name: "CRLF", text: strings.ReplaceAll(goodPolicy, "\n", "\r\n"), same: true},
 	{name: "CRLF in one line", text: strings.Replace(goodPolicy, ";\n", ";\r\n", 1), same: true},
-	{name: "a line of 6,000 octets", text: strings.Replace(goodPolicy, "0x100005, 0x100007,", strings.Repeat("0x100005, ", 600)+"0x100007,", 1), same: true},
+	{name: "a line of 6,000 bytes", text: strings.Replace(goodPolicy, "0x100005, 0x100007,", strings.Repeat("0x100005, ", 600)+"0x100007,", 1), same: true},
 	{name: "one line", text: strings.ReplaceAll(noComments.ReplaceAllString(goodPolicy, "\n"), "\n", strings.Repeat(" ", 900)), same: true},
-	{name: "a comment of 10,000 octets", text: goodPolicy + "#" + strings.Repeat(" A=0x5:ALL=full;", 625) + "\n", same: true},
+	{name: "a comment of 10,000 bytes", text: goodPolicy + "#" + strings.Repeat(" A=0x5:ALL=full;", 625) + "\n", same: true},
 	{name: "a member past column 4094", text: strings.Replace(goodPolicy, "0x100009 ;", strings.Repeat(" ", 4060)+"0x100009 ;", 1), same: true},
 }
 
@@ -113,11 +113,11 @@ func corrupted(rng *rand.Rand) (all []badPolicy) {
 		data := []byte(goodPolicy)
 		at, bit := rng.IntN(len(data)), rng.IntN(8)
 		data[at] ^= 1 << bit
-		all = append(all, badPolicy{name: fmt.Sprintf("bit %d of octet %d flipped", bit, at), text: string(data)})
+		all = append(all, badPolicy{name: fmt.Sprintf("bit %d of byte %d flipped", bit, at), text: string(data)})
 	}
 	for range truncations * times {
 		at := rng.IntN(len(goodPolicy))
-		all = append(all, badPolicy{name: fmt.Sprintf("cut to %d octets", at), text: goodPolicy[:at]})
+		all = append(all, badPolicy{name: fmt.Sprintf("cut to %d bytes", at), text: goodPolicy[:at]})
 	}
 	return all
 }

@@ -129,7 +129,7 @@ func (s *Sim) Requests() (map[mad.Method]int, error) {
 
 // listens waits for the control socket.
 func (s *Sim) listens() error {
-	// The name of the socket has a closing zero octet.
+	// The name of the socket has a closing zero byte.
 	control := &net.UnixAddr{Net: "unixgram", Name: "@" + s.Name + ":ctl\x00"}
 	for end := time.Now().Add(startWait); time.Now().Before(end); time.Sleep(pollEvery) {
 		if c, err := net.DialUnix("unixgram", nil, control); err == nil {
@@ -180,7 +180,7 @@ func (s *Sim) Command(ctx context.Context, host, program string, args ...string)
 }
 
 // LogLimit is the option that every OpenSM of a test is given: at 64 MB it begins its
-// log anew. One whose fabric is gone writes errors as long as it lives.
+// log again. One whose fabric is gone writes errors as long as it lives.
 const LogLimit = "--log_limit=64"
 
 // UmadCommand prepares a program that uses libibumad to run at the named node.

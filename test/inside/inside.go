@@ -75,7 +75,7 @@ func Program(name string) (string, error) {
 }
 
 // Dir is a directory of the test that is removed at its end. t.TempDir has the
-// test's name in it, and a socket's path holds 107 octets: the names of these tests are
+// test's name in it, and a socket's path holds 107 bytes: the names of these tests are
 // so long that it was the digits of a random number that decided whether one fitted.
 func Dir(t testing.TB) string {
 	t.Helper()

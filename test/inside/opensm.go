@@ -20,7 +20,7 @@ type OpenSM struct {
 	config, pid, log, lines string
 }
 
-// logShown is how much of the end of its log Tell shows, octets.
+// logShown is how much of the end of its log Tell shows, bytes.
 const logShown = 4000
 
 // StartOpenSM starts an OpenSM as it is installed, of rank 0, with more lines of

@@ -36,7 +36,7 @@ const patience = 60 * time.Second
 // once.
 const quarantine = "20ms"
 
-// logged is how much of the log of a run is shown when a test fails, in octets.
+// logged is how much of the log of a run is shown when a test fails, in bytes.
 const logged = 4000
 
 func TestMain(m *testing.M) {
@@ -290,11 +290,11 @@ func (r *runner) try(method, path string, body any, header map[string]string) (a
 	defer cancel()
 	var data io.Reader
 	if body != nil {
-		octets, err := json.Marshal(body)
+		raw, err := json.Marshal(body)
 		if err != nil {
 			r.Fatal(err)
 		}
-		data = bytes.NewReader(octets)
+		data = bytes.NewReader(raw)
 	}
 	q, err := http.NewRequestWithContext(ctx, method, "http://ibwarden/api/v1"+path, data)
 	if err != nil {

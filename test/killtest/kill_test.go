@@ -247,7 +247,7 @@ func (c *client) outcomes() {
 const killsShort, kills, killsLong = 3, 10, 1000
 
 // TestKilledRun kills `ibwarden run` with SIGKILL between a request and its answer, at
-// moments from the first octet to after the proof, and starts it again on what it left.
+// moments from the first byte to after the proof, and starts it again on what it left.
 func TestKilledRun(t *testing.T) {
 	points := need.Share(killsShort, kills)
 	if need.Soak() {

@@ -20,7 +20,7 @@ import (
 
 // previous is the data directory of a run of the version before this one, and what it has.
 // When a version is released, IBWARDEN_UPDATE=1 go test -run TestUpgradedData writes it
-// anew.
+// again.
 const (
 	previous = "testdata/previous"
 	data     = "data.tar.gz" // of it

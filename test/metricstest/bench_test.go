@@ -25,7 +25,7 @@ import (
 // scrapeAccept is what Prometheus 2 says that it takes.
 const scrapeAccept = "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
 
-// counted counts octets.
+// counted counts bytes.
 type counted struct {
 	io.Reader
 	n int
@@ -110,7 +110,7 @@ func benchmarkScrape(b *testing.B, everything bool) {
 	b.ReportMetric(float64(last.wire)/1e6, "gzip-MB")
 }
 
-// scraped is what a scrape came to: samples, octets of text, and octets on the way.
+// scraped is what a scrape came to: samples, bytes of text, and bytes on the way.
 type scraped struct{ samples, plain, wire int }
 
 func scrapeOnce(b *testing.B, address string) (s scraped) {

@@ -276,7 +276,7 @@ func TestHostileDescriptions(t *testing.T) {
 			hcas++
 			for _, label := range labelPair.FindAllStringSubmatch(key, -1) {
 				if len(label[2]) > metrics.LabelMax {
-					t.Errorf("a label of %d octets", len(label[2]))
+					t.Errorf("a label of %d bytes", len(label[2]))
 				}
 			}
 		}

@@ -80,7 +80,7 @@ func (c *catalogue) read(path string) error {
 	only := strings.TrimSuffix(filepath.Base(path), ".txt")
 	var (
 		m    *mutant
-		last byte // first octet of the line before
+		last byte // first byte of the line before
 	)
 	lines := bufio.NewScanner(f)
 	for n := 1; lines.Scan(); n++ {

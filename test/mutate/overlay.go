@@ -45,7 +45,7 @@ const (
 	reachedVariable = "IBWARDEN_MUTANT_REACHED"
 )
 
-// edit replaces the octets from offset from to offset to of a file.
+// edit replaces the bytes from offset from to offset to of a file.
 type edit struct {
 	from, to int
 	text     string

@@ -30,7 +30,7 @@ func blob(t *testing.T, dir string, d descriptor, into any) []byte {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprintf("sha256:%x", sha256.Sum256(text)); got != d.Digest || int64(len(text)) != d.Size {
-		t.Fatalf("%s is %s, %d octets", d.Digest, got, len(text))
+		t.Fatalf("%s is %s, %d bytes", d.Digest, got, len(text))
 	}
 	if into != nil {
 		if err := json.Unmarshal(text, into); err != nil {

@@ -130,7 +130,7 @@ func released(t *testing.T) string {
 	return dir
 }
 
-// The same commit gives the same octets, in another directory too.
+// The same commit gives the same bytes, in another directory too.
 func TestReproducible(t *testing.T) {
 	dir := released(t)
 	tree, again := filepath.Join(t.TempDir(), "another place of the same tree"), t.TempDir()

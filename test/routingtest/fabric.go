@@ -50,8 +50,8 @@ func (b *Builder) Switch(ports int, format string, args ...any) *observed.Node {
 	return n
 }
 
-// Mend has a link that was cut come up again.
-func Mend(p *observed.Port) { subnettest.SetLink(p, smp.PortActive, smp.PhysLinkUp) }
+// Repair has a link that was cut come up again.
+func Repair(p *observed.Port) { subnettest.SetLink(p, smp.PortActive, smp.PhysLinkUp) }
 
 // Cut takes the link of a port down, at both ends.
 func Cut(p *observed.Port) { subnettest.SetLink(p, smp.PortDown, smp.PhysPolling) }

@@ -60,7 +60,7 @@ type figures struct {
 	Phases         map[string]cost
 	Routing, Judge cost
 	Requests       uint64
-	// Octets: of the topology, of the fabric before and after the bring-up, and of the
+	// Bytes: of the topology, of the fabric before and after the bring-up, and of the
 	// manager, each after a garbage collection; Peak is what the process had at most.
 	Topology, Off, Fabric, Manager, Peak uint64
 	// Entries of forwarding tables and of P_Key tables that were written.

@@ -11,7 +11,7 @@ import (
 )
 
 // The pages of a list of findings are of one audit, as long as nothing has changed; what has
-// changed is audited anew.
+// changed is audited again.
 func TestAuditIsKept(t *testing.T) {
 	s, served := start(t, "sim", t.TempDir())
 	do(t, s, provider, resource.PutTenant{Tenant: resource.Tenant{Name: "red"}})

@@ -91,11 +91,11 @@ func certificate(t testing.TB) (cert, key []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	octets, err := x509.MarshalECPrivateKey(k)
+	raw, err := x509.MarshalECPrivateKey(k)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: octets})
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: raw})
 }
 
 // line is one connection to the API. It takes little processor time itself, since it
@@ -122,7 +122,7 @@ func (s *served) dial(t testing.TB, secure bool) *line {
 	return &line{c, bufio.NewReader(c)}
 }
 
-// request is the octets of a request. body is empty for none.
+// request is the bytes of a request. body is empty for none.
 func (s *served) request(method, path, body string, header ...string) []byte {
 	text := method + " " + api.Prefix + path + " HTTP/1.1\r\nHost: localhost\r\n"
 	if s.token != "" {

@@ -62,7 +62,7 @@ func BenchmarkRevisions(b *testing.B) {
 	}
 }
 
-// heap is what is in use on the heap, in octets.
+// heap is what is in use on the heap, in bytes.
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -71,7 +71,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-func mega(octets uint64) float64 { return float64(octets) / 1e6 }
+func mega(raw uint64) float64 { return float64(raw) / 1e6 }
 
 // residentMB is the memory of this process as the kernel has it; 0 where it does not say.
 func residentMB(b *testing.B) float64 {

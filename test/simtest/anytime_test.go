@@ -40,7 +40,7 @@ func TestPoliciesAtAnyTime(t *testing.T) {
 				for _, y = range tenancies[1:] {
 					switch r.IntN(4) {
 					case 0:
-						w.engine.SetCables(nil) // the subnet is read anew
+						w.engine.SetCables(nil) // the subnet is read again
 						w.run(time.Duration(r.IntN(1100)) * time.Millisecond)
 					case 1:
 						w.mute(silent, true)

@@ -74,7 +74,7 @@ func (w *world) wayOf(from, to place, lid ib.LID) (way []place) {
 	return nil
 }
 
-// Cables and switches go, begin anew with empty tables, and come back; a switch is drained
+// Cables and switches go, begin again with empty tables, and come back; a switch is drained
 // and undrained. After every write that a device takes, each flow arrives whose way did not
 // lead over what is gone.
 func TestOthersLoseNothing(t *testing.T) {

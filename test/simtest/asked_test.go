@@ -205,12 +205,12 @@ func (w *world) forge(at place, k ib.PKey) (index uint16) {
 // datagram sends one datagram under the keys at these indexes, and reports whether it was taken.
 func (w *world) datagram(from, to place, index, toIndex uint16) bool {
 	w.t.Helper()
-	l := &load{world: w, buffer: make([]byte, loadOctets+endpoint.GRHSize)}
+	l := &load{world: w, buffer: make([]byte, loadBytes+endpoint.GRHSize)}
 	a, b := l.newQP(from.node, index), l.newQP(to.node, toIndex)
 	defer a.Destroy()
 	defer b.Destroy()
 	w.must(a.PostSend(endpoint.SendRequest{
-		ID: sendID, Data: l.octets[:], RemoteQP: b.Number(), RemoteQKey: loadKey, To: endpoint.Address{DLID: w.info(to).LID},
+		ID: sendID, Data: l.bytes[:], RemoteQP: b.Number(), RemoteQKey: loadKey, To: endpoint.Address{DLID: w.info(to).LID},
 	}))
 	w.fabric.AdvanceTo(w.fabric.Now() + time.Millisecond)
 	var done [2]endpoint.Completion

@@ -45,13 +45,13 @@ func (a *asker) again() {
 		BaseVersion: mad.BaseVersion, Class: mad.ClassSubnAdm, ClassVersion: sa.ClassVersion,
 		Method: mad.MethodGet, TransactionID: a.tid, AttributeID: mad.AttrClassPortInfo,
 	}}
-	octets, err := m.AppendBinary(nil)
+	bytes, err := m.AppendBinary(nil)
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	info := a.fabric.Agent(a.at.node).Port(a.at.num)
 	if err := a.gsi.PostSend(endpoint.SendRequest{
-		Op: endpoint.OpSend, Data: octets, RemoteQP: ib.QP1, RemoteQKey: ib.QKeyGSI, To: endpoint.Address{DLID: info.MasterSMLID},
+		Op: endpoint.OpSend, Data: bytes, RemoteQP: ib.QP1, RemoteQKey: ib.QKeyGSI, To: endpoint.Address{DLID: info.MasterSMLID},
 	}); err == nil { // else the host has no key at all
 		a.sent[a.tid] = a.fabric.Now()
 		a.asked++
@@ -67,7 +67,7 @@ func (a *asker) hear() {
 				continue
 			}
 			var m sa.MAD
-			if err := m.UnmarshalBinary(c.Octets[endpoint.GRHSize:]); err != nil {
+			if err := m.UnmarshalBinary(c.Bytes[endpoint.GRHSize:]); err != nil {
 				a.t.Fatal(err)
 			}
 			if sent, mine := a.sent[m.TransactionID]; mine {

@@ -203,7 +203,7 @@ func TestIncrementalTrees(t *testing.T) {
 }
 
 // Trees grow out of what switches hold. When that reads otherwise than before
-// and could not be put right, the next pass lets them grow anew, whatever it is
+// and could not be put right, the next pass lets them grow again, whatever it is
 // about.
 func TestIncrementalTreesAfterForeignWrite(t *testing.T) {
 	for mlid := ib.LIDMulticastMin; mlid < ib.LIDMulticastMin+2; mlid++ {

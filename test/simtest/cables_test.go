@@ -440,7 +440,7 @@ func TestTrunkMoved(t *testing.T) {
 }
 
 // Behind a fenced port that is shut nobody has a say in what others get: a policy
-// that gives partitions anew is carried out, at the ports that it concerns only.
+// that gives partitions again is carried out, at the ports that it concerns only.
 func TestFencedWithholdsNothing(t *testing.T) {
 	list := topology.Demo()
 	y := halves(hosts(list))

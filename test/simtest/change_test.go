@@ -126,7 +126,7 @@ func (w *world) checkIndexes(old map[place][]ib.PKey) {
 }
 
 // A policy that does not fit is refused whole: the event names the port and its
-// size, and the fabric stays as it is to the last octet.
+// size, and the fabric stays as it is to the last byte.
 func TestRefused(t *testing.T) {
 	const small = 3
 	list := topology.Demo()

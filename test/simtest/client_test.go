@@ -73,10 +73,10 @@ func (c *client) ask() {
 		Method: mad.MethodGet, TransactionID: c.tid, AttributeID: sa.AttrPathRecord,
 	}, ComponentMask: sa.PathRecordSGID | sa.PathRecordDGID | sa.PathRecordNumbPath}
 	copy(m.Data[:], b)
-	octets, err := m.AppendBinary(nil)
+	bytes, err := m.AppendBinary(nil)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	to := c.fabric.Agent(c.place.node).Port(c.place.num).MasterSMLID
-	_ = c.gsi.Send((*[mad.Size]byte)(octets), endpoint.SendRequest{RemoteQP: ib.QP1, To: endpoint.Address{DLID: to}}) // refused is lost
+	_ = c.gsi.Send((*[mad.Size]byte)(bytes), endpoint.SendRequest{RemoteQP: ib.QP1, To: endpoint.Address{DLID: to}}) // refused is lost
 }

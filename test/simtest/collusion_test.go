@@ -213,7 +213,7 @@ func (s *holdings) shuffle(r *rand.Rand) {
 	}
 }
 
-// change moves hosts, or gives the numbers anew.
+// change moves hosts, or gives the numbers again.
 func (s *holdings) change(r *rand.Rand) {
 	if r.IntN(8) == 0 {
 		s.shuffle(r)

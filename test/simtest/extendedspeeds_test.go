@@ -171,7 +171,7 @@ func (x *extended) pass(d time.Duration) {
 // PI-01: on fabrics of devices that hide extended speeds from who does not know them, are
 // older, or refuse the bit, every PortInfo is asked for and set as the device takes it, and every
 // extended field stays as it should be: when the fabric is brought up, while links, devices and the
-// policy come and go, under a manager that starts anew, and over a year of sweeps. With the M_Keys
+// policy come and go, under a manager that starts again, and over a year of sweeps. With the M_Keys
 // of the tenant profile the year has twelve days, in a soak all. That profile also has guards looked
 // at many times a second: with it a month has a minute, in a soak two hours.
 func TestExtendedSpeeds(t *testing.T) {
@@ -230,12 +230,12 @@ func (x *extended) aYear(s policy.Settings, month time.Duration) {
 	link := func() { x.must(x.fabric.Link(cable.node, cable.num, far.node, far.num)) }
 	off := func() { x.must(x.fabric.PowerOff(spine)) }
 	on := func() { x.must(x.fabric.PowerOn(spine)) }
-	anew := func() { x.restart(&policy.Policy{Default: policy.Full, Settings: &s}) }
+	again := func() { x.restart(&policy.Policy{Default: policy.Full, Settings: &s}) }
 	slower := func() {
 		x.change(&policy.Policy{Default: policy.Full, Settings: &hdr})
 		limit = smp.LinkSpeedFDR | smp.LinkSpeedEDR | smp.LinkSpeedHDR
 	}
-	happenings := [12]func(){unlink, link, off, on, anew, unlink, anew, link, off, on, slower, anew}
+	happenings := [12]func(){unlink, link, off, on, again, unlink, again, link, off, on, slower, again}
 	light := 0
 	for m := range 12 {
 		x.pass(month / 2)

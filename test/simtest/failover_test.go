@@ -56,7 +56,7 @@ type seat struct {
 	// shares is the manager whose state this one finds when it takes over; nil for none.
 	shares *seat
 	over   bool
-	// took tells that it has taken over and completed no pass yet, leads that it just has.
+	// took reports whether it has taken over and completed no pass yet, leads that it just has.
 	took, leads bool
 	// holds is when it last proved the subnet; 0 for never.
 	holds time.Duration
@@ -78,7 +78,7 @@ func (x *pair) trace(s fabric.Sighting) {
 	if x.world != nil {
 		x.world.trace(s)
 	}
-	// Method is the fourth octet of a datagram: most are not looked at further.
+	// Method is the fourth byte of a datagram: most are not looked at further.
 	if s.What != fabric.SeenByAgent || mad.Method(s.MAD[3]) != mad.MethodSet && x.watch == nil {
 		return
 	}
@@ -103,7 +103,7 @@ func (x *pair) trace(s fabric.Sighting) {
 	}
 }
 
-// forget begins to count anew.
+// forget begins to count again.
 func (x *pair) forget() {
 	clear(x.sets)
 	x.reregister, x.downs = 0, 0

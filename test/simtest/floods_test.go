@@ -132,7 +132,7 @@ func wholeSweeps(w *world) (out []event.Resweeping) {
 }
 
 // What a policy takes away is written at once though the subnet is being read
-// anew and a device does not answer.
+// again and a device does not answer.
 func TestRevocationBeforeSweep(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		t.Run(fmt.Sprint("silent device ", silent), func(t *testing.T) {

@@ -71,7 +71,7 @@ func (l *load) casts() (out []*caster) {
 func (l *load) cast(c *caster, sl ib.SL) {
 	if l.pollCaster(c); c.posted-c.sent < loadDepth {
 		l.must(c.qp.PostSend(endpoint.SendRequest{
-			ID: sendID, Data: l.octets[:], RemoteQP: ib.QPMulticast, RemoteQKey: loadKey,
+			ID: sendID, Data: l.bytes[:], RemoteQP: ib.QPMulticast, RemoteQKey: loadKey,
 			To: endpoint.Address{DLID: c.group.MLID, SL: sl, Global: true, DGID: c.group.MGID, HopLimit: 1},
 		}))
 		c.posted++

@@ -139,7 +139,7 @@ func (w *world) trouble(r *rand.Rand, ids []string) (what string, lossy bool) {
 		w.must(w.fabric.PowerOff(w.node(id).GUID))
 		w.must(w.fabric.PowerOn(w.node(id).GUID))
 		w.calm()
-		return id + " begins anew", false
+		return id + " begins again", false
 	case 9, 10:
 		w.deaf(guard, smp.AttrPortInfo, true)
 		info := w.agent(at.node).Port(at.num)
@@ -151,7 +151,7 @@ func (w *world) trouble(r *rand.Rand, ids []string) (what string, lossy bool) {
 		w.must(w.fabric.PowerOff(w.node(other).GUID))
 		w.must(w.fabric.PowerOn(w.node(other).GUID))
 		w.calm()
-		return id + " has another LID, and " + other + " begins anew", false
+		return id + " has another LID, and " + other + " begins again", false
 	}
 	return "nothing", false
 }

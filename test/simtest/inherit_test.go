@@ -280,7 +280,7 @@ func TestStrictFencesWhoProvesNothing(t *testing.T) {
 }
 
 // A fence that stands because a manager had not proved who it is goes when it does, and does not
-// go because the manager that put it starts anew.
+// go because the manager that put it starts again.
 func TestProofLiftsTheFence(t *testing.T) {
 	r := newRivals(t)
 	y := halves(hosts(r.list))

@@ -30,10 +30,10 @@ func everyKey(c *keying.Config) map[ib.MKey]mkey.ID {
 	return keys
 }
 
-// keysIn finds keys in octets, wherever they begin.
-func keysIn(octets []byte, keys map[ib.MKey]mkey.ID) (found []mkey.ID) {
-	for i := 0; i+8 <= len(octets); i++ {
-		if id, ok := keys[ib.MKey(binary.BigEndian.Uint64(octets[i:]))]; ok {
+// keysIn finds keys in bytes, wherever they begin.
+func keysIn(bytes []byte, keys map[ib.MKey]mkey.ID) (found []mkey.ID) {
+	for i := 0; i+8 <= len(bytes); i++ {
+		if id, ok := keys[ib.MKey(binary.BigEndian.Uint64(bytes[i:]))]; ok {
 			found = append(found, id)
 		}
 	}
@@ -87,12 +87,12 @@ func testKeysStayAway(t *testing.T, profile protect.Profile) {
 		}
 	}
 	keys, asked := everyKey(manager.Keys), 0
-	for _, octets := range got {
-		if found := keysIn(octets, keys); len(found) > 0 {
-			t.Errorf("a program on red-2 is given the key of %v: %x", found, octets)
+	for _, bytes := range got {
+		if found := keysIn(bytes, keys); len(found) > 0 {
+			t.Errorf("a program on red-2 is given the key of %v: %x", found, bytes)
 		}
 		var p mad.SMP
-		if p.UnmarshalBinary(octets) == nil && p.AttributeID == smp.AttrSMInfo && p.Method == mad.MethodGet {
+		if p.UnmarshalBinary(bytes) == nil && p.AttributeID == smp.AttrSMInfo && p.Method == mad.MethodGet {
 			asked++
 		}
 	}

@@ -262,9 +262,9 @@ func FuzzReceive(f *testing.F) {
 	add := func(class mad.Class, m mad.Method, a mad.AttributeID, modifier uint32, at uint16) {
 		p := mad.SMP{BaseVersion: 1, ClassVersion: 1, Class: class, Method: m, AttributeID: a, AttributeModifier: modifier, TransactionID: 77,
 			DrSLID: ib.LIDPermissive, DrDLID: ib.LIDPermissive}
-		var octets [mad.Size]byte
-		if p.Encode(&octets) == nil {
-			f.Add(octets[:], uint16(3), at)
+		var bytes [mad.Size]byte
+		if p.Encode(&bytes) == nil {
+			f.Add(bytes[:], uint16(3), at)
 		}
 	}
 	for _, m := range []mad.Method{mad.MethodGet, mad.MethodSet, mad.MethodGetResp, mad.MethodTrap, mad.MethodTrapRepress, 0, 0xff} {

@@ -31,7 +31,7 @@ const (
 // lieAbout is one thing that a device can say otherwise than it is.
 type lieAbout struct {
 	name string
-	// who tells that it concerns who and what the device is: that never gets past
+	// who reports whether it concerns who and what the device is: that never gets past
 	// the list.
 	who  bool
 	tell func(r *rand.Rand, l *topology.Netlist, p *mad.SMP)
@@ -59,9 +59,9 @@ func portInfoLie(name string, change func(r *rand.Rand, l *topology.Netlist, i *
 	}}
 }
 
-// octetsLie says anything at all for an attribute, whether or not the device has
+// bytesLie says anything at all for an attribute, whether or not the device has
 // it.
-func octetsLie(a mad.AttributeID) lieAbout {
+func bytesLie(a mad.AttributeID) lieAbout {
 	return lieAbout{"any " + smp.AttributeName(a), a == smp.AttrNodeInfo, func(r *rand.Rand, _ *topology.Netlist, p *mad.SMP) {
 		if p.AttributeID == a {
 			p.Status = 0
@@ -166,8 +166,8 @@ var theLies = []lieAbout{
 			p.Status = mad.Status(r.IntN(64))
 		}
 	}},
-	octetsLie(smp.AttrNodeInfo), octetsLie(smp.AttrPortInfo), octetsLie(smp.AttrPKeyTable), octetsLie(smp.AttrNodeDescription),
-	octetsLie(smp.AttrSwitchInfo), octetsLie(smp.AttrGUIDInfo), octetsLie(smp.AttrSMInfo),
+	bytesLie(smp.AttrNodeInfo), bytesLie(smp.AttrPortInfo), bytesLie(smp.AttrPKeyTable), bytesLie(smp.AttrNodeDescription),
+	bytesLie(smp.AttrSwitchInfo), bytesLie(smp.AttrGUIDInfo), bytesLie(smp.AttrSMInfo),
 }
 
 // wire sends packets that hosts forge and sees where they come out.
@@ -183,8 +183,8 @@ const unicastMarkAt = packet.LRHSize + packet.BTHSize + packet.DETHSize
 func tap(s *setup) *wire {
 	x := &wire{came: map[uint32][]ib.NodeGUID{}}
 	s.fabric.DataTrace = func(d fabric.DataSighting) {
-		if (d.Outcome == fabric.OutcomeTaken || d.Outcome == fabric.OutcomeRefused) && len(d.Octets) >= unicastMarkAt+4 {
-			mark := binary.BigEndian.Uint32(d.Octets[unicastMarkAt:])
+		if (d.Outcome == fabric.OutcomeTaken || d.Outcome == fabric.OutcomeRefused) && len(d.Bytes) >= unicastMarkAt+4 {
+			mark := binary.BigEndian.Uint32(d.Bytes[unicastMarkAt:])
 			x.came[mark] = append(x.came[mark], d.Node)
 		}
 	}

@@ -18,10 +18,10 @@ import (
 
 // What the hosts of a load send.
 const (
-	loadOctets = 2048          // of a datagram
-	loadWire   = 2048 + 40     // octets of its packet on the wire, headers and checksums counted
-	loadKey    = ib.QKey(0x77) // Q_Key of every queue pair
-	loadDepth  = 64            // requests in a queue
+	loadBytes = 2048          // of a datagram
+	loadWire  = 2048 + 40     // bytes of its packet on the wire, headers and checksums counted
+	loadKey   = ib.QKey(0x77) // Q_Key of every queue pair
+	loadDepth = 64            // requests in a queue
 )
 
 // loadHost is a host that sends datagrams to others in turn.
@@ -42,7 +42,7 @@ type load struct {
 	hosts  []*loadHost
 	buffer []byte
 	done   []endpoint.Completion
-	octets [loadOctets]byte
+	bytes  [loadBytes]byte
 	before fabric.DataCounts
 	levels []ib.SL // of what was received, in order of polling
 	// paths has the service levels of paths from host to host; nil: those of the hosts.
@@ -65,7 +65,7 @@ func (l *load) level(from, to *loadHost) ib.SL {
 func newLoad(w *world, percent int) *load {
 	w.t.Helper()
 	l := &load{
-		world: w, buffer: make([]byte, loadOctets+endpoint.GRHSize), done: make([]endpoint.Completion, loadDepth),
+		world: w, buffer: make([]byte, loadBytes+endpoint.GRHSize), done: make([]endpoint.Completion, loadDepth),
 		before: w.fabric.DataCounts(),
 	}
 	for _, n := range w.list.Nodes {
@@ -141,7 +141,7 @@ func (l *load) turn(h *loadHost) {
 	if h.posted-h.sent < loadDepth {
 		to := l.hosts[h.to[h.posted]]
 		l.must(h.qp.PostSend(endpoint.SendRequest{
-			ID: sendID, Data: l.octets[:], RemoteQP: to.qp.Number(), RemoteQKey: loadKey,
+			ID: sendID, Data: l.bytes[:], RemoteQP: to.qp.Number(), RemoteQKey: loadKey,
 			To: endpoint.Address{DLID: l.info(to.port).LID, SL: l.level(h, to)},
 		}))
 		h.posted++
@@ -252,7 +252,7 @@ func TestLoad(t *testing.T) {
 func (l *load) end(what string) {
 	l.t.Helper()
 	arrived, posted, took := l.run()
-	l.t.Logf("%s: %d of %d datagrams of %d octets arrived in %v", what, arrived, posted, loadOctets, took)
+	l.t.Logf("%s: %d of %d datagrams of %d bytes arrived in %v", what, arrived, posted, loadBytes, took)
 	if arrived != posted || posted == 0 {
 		l.t.Errorf("%s: %d of %d arrived; the others: %v", what, arrived, posted, l.drops())
 	}

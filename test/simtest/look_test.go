@@ -390,12 +390,12 @@ func (w *world) dump() string {
 			if info == nil {
 				continue
 			}
-			octets, err := info.AppendBinary(nil)
+			bytes, err := info.AppendBinary(nil)
 			if err != nil {
 				w.t.Fatal(err)
 			}
 			high, low := a.VLArbitration(port)
-			fmt.Fprintf(&b, "%s:%d %x %v %v", n.ID, num, octets, high, low)
+			fmt.Fprintf(&b, "%s:%d %x %v %v", n.ID, num, bytes, high, low)
 			for in := range n.Ports {
 				for sl := range ib.SL(smp.SLCount) {
 					fmt.Fprintf(&b, " %d", a.VL(ib.PortNum(in), port, sl))

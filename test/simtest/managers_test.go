@@ -152,9 +152,9 @@ func (r *rivals) exchange(m *rival) (some bool) {
 		if !ok {
 			break
 		}
-		var octets [mad.Size]byte
-		r.must(p.Encode(&octets))
-		m.port.Send(&octets, dlid)
+		var bytes [mad.Size]byte
+		r.must(p.Encode(&bytes))
+		m.port.Send(&bytes, dlid)
 		some = true
 	}
 	var d fabric.Delivery
@@ -502,9 +502,9 @@ func TestOrders(t *testing.T) {
 			BaseVersion: mad.BaseVersion, ClassVersion: mad.ClassVersion, Class: mad.ClassSubnLID,
 			Method: mad.MethodGet, TransactionID: 1, AttributeID: smp.AttrSMInfo,
 		}
-		var octets [mad.Size]byte
-		r.must(p.Encode(&octets))
-		asker.Send(&octets, r.info(m.at).LID)
+		var bytes [mad.Size]byte
+		r.must(p.Encode(&bytes))
+		asker.Send(&bytes, r.info(m.at).LID)
 		r.run(wait)
 		var d fabric.Delivery
 		var info smp.SMInfo

@@ -122,7 +122,7 @@ func (w *groups) until(what string, done func() bool) {
 }
 
 // settle lets time pass until manager and tables follow what was asked. Every
-// time that the manager is driven anew it announces itself, and sweeps a second
+// time that the manager is driven again it announces itself, and sweeps a second
 // later.
 func (w *groups) settle() {
 	w.t.Helper()
@@ -152,13 +152,13 @@ const markAt = packet.LRHSize + packet.GRHSize + packet.BTHSize + packet.DETHSiz
 // saw counts the packets that get to hosts, whether or not these take them.
 func (w *groups) saw(s fabric.DataSighting) {
 	at, ok := w.hosts[place{s.Node, s.Port}]
-	if !ok || s.Outcome == fabric.OutcomeLeft || len(s.Octets) < markAt+4 {
+	if !ok || s.Outcome == fabric.OutcomeLeft || len(s.Bytes) < markAt+4 {
 		return
 	}
-	if !(*packet.LRH)(s.Octets).DLID().IsMulticast() {
+	if !(*packet.LRH)(s.Bytes).DLID().IsMulticast() {
 		return
 	}
-	n := binary.BigEndian.Uint32(s.Octets[markAt:])
+	n := binary.BigEndian.Uint32(s.Bytes[markAt:])
 	if w.came[n] == nil {
 		w.came[n] = map[ib.PortGUID]int{}
 	}
@@ -227,13 +227,13 @@ func (h *guest) ask(method mad.Method, mask sa.ComponentMask, r *sa.MCMemberReco
 			Method: method, TransactionID: h.tid, AttributeID: sa.AttrMCMemberRecord,
 		}, ComponentMask: mask}
 		copy(m.Data[:], b)
-		octets, err := m.AppendBinary(nil)
+		bytes, err := m.AppendBinary(nil)
 		if err != nil {
 			h.t.Fatal(err)
 		}
 		info := h.fabric.Agent(h.at.node).Port(h.at.num)
 		if err := h.gsi.PostSend(endpoint.SendRequest{
-			Op: endpoint.OpSend, Data: octets, RemoteQP: ib.QP1, RemoteQKey: ib.QKeyGSI, To: endpoint.Address{DLID: info.MasterSMLID},
+			Op: endpoint.OpSend, Data: bytes, RemoteQP: ib.QP1, RemoteQKey: ib.QKeyGSI, To: endpoint.Address{DLID: info.MasterSMLID},
 		}); err != nil {
 			h.t.Fatal(err)
 		}
@@ -264,7 +264,7 @@ func (h *guest) answered() (out *sa.MAD) {
 				continue
 			}
 			var m sa.MAD
-			if err := m.UnmarshalBinary(c.Octets[endpoint.GRHSize:]); err != nil {
+			if err := m.UnmarshalBinary(c.Bytes[endpoint.GRHSize:]); err != nil {
 				h.t.Fatal(err)
 			}
 			if m.TransactionID == h.tid {

@@ -38,8 +38,8 @@ func (r *rivals) joinAs(id string, c engine.Config, y tenancy) *rival {
 }
 
 // ring is the secret that managers of ours share.
-func ring(octet byte) func(from, to ib.PortGUID) ib.SMKey {
-	return mkey.NewRing([mkey.SecretSize]byte{octet}).SMKey
+func ring(b byte) func(from, to ib.PortGUID) ib.SMKey {
+	return mkey.NewRing([mkey.SecretSize]byte{b}).SMKey
 }
 
 // rogue is a subnet manager that says what it likes, or nothing, and keeps what
@@ -187,7 +187,7 @@ func TestRogueManagerIsKnownByItsQuestions(t *testing.T) {
 	}
 }
 
-// A strict manager fences the port, and lets it in again when it starts anew and
+// A strict manager fences the port, and lets it in again when it starts again and
 // the port is listed, or the rogue has gone; not before.
 func TestStrictFencesRogueManagers(t *testing.T) {
 	for _, listed := range []bool{false, true} {
@@ -492,15 +492,15 @@ func (r *rivals) forge(rnd *rand.Rand, info smp.SMInfo, from, to place) (*mad.SM
 // carry takes a packet that has left a port through the switches on its way, by
 // the rules of directed routes.
 func (r *rivals) carry(p *mad.SMP, from, to place) (*mad.SMP, bool) {
-	var octets [mad.Size]byte
-	r.must(p.Encode(&octets))
+	var bytes [mad.Size]byte
+	r.must(p.Encode(&bytes))
 	at, ok := r.peer(from)
 	for hops := 0; ok && hops < mad.MaxHops; hops++ {
 		isSwitch := r.agent(at.node).SwitchInfo() != nil
-		d := fabric.Direct(&octets, fabric.DirectedLocation{IsSwitch: isSwitch, Ports: 40, In: at.num})
+		d := fabric.Direct(&bytes, fabric.DirectedLocation{IsSwitch: isSwitch, Ports: 40, In: at.num})
 		if d.Action == fabric.Take && at == to {
 			var out mad.SMP
-			r.must(out.UnmarshalBinary(octets[:]))
+			r.must(out.UnmarshalBinary(bytes[:]))
 			return &out, true
 		}
 		if d.Action != fabric.Leave {

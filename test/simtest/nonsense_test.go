@@ -32,7 +32,7 @@ const (
 	// nonsenseQueue is how long an answer may take where the manager's link is full:
 	// what waits at switches, and at the manager's queue pair 1, is bounded.
 	nonsenseQueue = time.Millisecond
-	// nonsenseHeap is how many octets the whole process may keep more after a flood
+	// nonsenseHeap is how many bytes the whole process may keep more after a flood
 	// than before it, whatever its length: it is far less than what was sent.
 	nonsenseHeap = 512 << 10
 	// nonsenseEvents is how many events, which become lines of a log, a flood of
@@ -94,7 +94,7 @@ func (b *babbler) babble() {
 	b.fabric.At(b.fabric.Now()+b.every, b.babble)
 }
 
-// spoiled changes a few octets, behind the first keep in three of four cases.
+// spoiled changes a few bytes, behind the first keep in three of four cases.
 func (b *babbler) spoiled(m [mad.Size]byte, keep int) [mad.Size]byte {
 	if b.random.IntN(4) == 0 {
 		keep = 0
@@ -114,7 +114,7 @@ func (b *babbler) noise() (m [mad.Size]byte) {
 }
 
 // subnetManagement is a packet for queue pair 0: noise under a header of its class,
-// or a request, answer or trap with some octets changed.
+// or a request, answer or trap with some bytes changed.
 func (b *babbler) subnetManagement(manager ib.LID) ([mad.Size]byte, ib.LID) {
 	pick := func(all ...uint16) uint16 { return all[b.random.IntN(len(all))] }
 	m := b.noise()
@@ -175,11 +175,11 @@ func (b *babbler) administration() [mad.Size]byte {
 		Method: methods[b.random.IntN(len(methods))], TransactionID: b.random.Uint64(), AttributeID: attributes[b.random.IntN(len(attributes))],
 	}, ComponentMask: sa.ComponentMask(b.random.Uint64())}
 	copy(q.Data[:], m[:])
-	octets, err := q.AppendBinary(nil)
+	bytes, err := q.AppendBinary(nil)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	copy(m[:], octets)
+	copy(m[:], bytes)
 	if q.Method == mad.MethodGetMulti { // segments of long requests
 		m[24], m[25], m[26] = mad.RMPPVersion, byte(1+b.random.IntN(4)), byte(mad.RMPPActive)|byte(b.random.IntN(8))
 	}
@@ -266,13 +266,13 @@ func underNonsense(t *testing.T, seed uint64, every, length time.Duration) (took
 		sent[0], sent[1] = sent[0]+b.sent[0], sent[1]+b.sent[1]
 		b.over = true
 	}
-	t.Logf("seed %d, every %v: %d packets to queue pair 0, %d to 1; revocation %v, slowest answer %v, %d asked, %d answered, %d octets kept, %d events",
+	t.Logf("seed %d, every %v: %d packets to queue pair 0, %d to 1; revocation %v, slowest answer %v, %d asked, %d answered, %d bytes kept, %d events",
 		seed, every, sent[0], sent[1], took.revocation, took.answer, honest.asked, honest.answered, kept, events)
 	if want := int(2 * length / every); seed > 0 && (sent[0] < want || sent[1] < want) {
 		t.Errorf("seed %d: %v packets: the flood was none", seed, sent)
 	}
 	if kept > nonsenseHeap || events > nonsenseEvents {
-		t.Errorf("seed %d: %d octets and %d events are kept", seed, kept, events)
+		t.Errorf("seed %d: %d bytes and %d events are kept", seed, kept, events)
 	}
 	w.calmly(before, place{node, port}, seed)
 	return took
@@ -316,7 +316,7 @@ func (w *groups) calmly(before map[place][]ib.PKey, but place, seed uint64) {
 	}
 }
 
-// heapInUse is how many octets the process keeps.
+// heapInUse is how many bytes the process keeps.
 func heapInUse() int64 {
 	runtime.GC()
 	var s runtime.MemStats

@@ -82,7 +82,7 @@ type requester struct {
 
 	open        bool
 	what        request
-	octets      [mad.Size]byte
+	bytes       [mad.Size]byte
 	tid         uint64
 	again       bool // it was sent more than once
 	began, sent time.Duration
@@ -204,11 +204,11 @@ func (a *requester) ask() {
 	a.tid++
 	m.TransactionID = a.tid
 	copy(m.Data[:], b)
-	octets, err := m.AppendBinary(nil)
+	bytes, err := m.AppendBinary(nil)
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	copy(a.octets[:], octets)
+	copy(a.bytes[:], bytes)
 	a.open, a.again, a.began = true, false, a.fabric.Now()
 	a.next = a.began + askInterval
 	a.send()
@@ -231,17 +231,17 @@ func (a *requester) peer() ib.PortGUID {
 func (a *requester) send() {
 	a.sent = a.fabric.Now()
 	to := a.fabric.Agent(a.place.node).Port(a.place.num).MasterSMLID
-	_ = a.gsi.Send(&a.octets, endpoint.SendRequest{RemoteQP: ib.QP1, To: endpoint.Address{DLID: to}}) // refused is lost
+	_ = a.gsi.Send(&a.bytes, endpoint.SendRequest{RemoteQP: ib.QP1, To: endpoint.Address{DLID: to}}) // refused is lost
 }
 
 func (a *requester) receive() {
-	a.gsi.Receive(func(c *endpoint.Completion, octets *[mad.Size]byte) {
+	a.gsi.Receive(func(c *endpoint.Completion, bytes *[mad.Size]byte) {
 		var m sa.MAD
-		if m.UnmarshalBinary(octets[:]) != nil {
+		if m.UnmarshalBinary(bytes[:]) != nil {
 			return
 		}
 		if m.Method == mad.MethodReport {
-			answer := *octets
+			answer := *bytes
 			answer[mad.OffsetMethod] = byte(mad.MethodReportResp)
 			_ = a.gsi.Send(&answer, endpoint.SendRequest{RemoteQP: c.SrcQP, To: endpoint.Address{DLID: c.SLID}}) // refused is lost
 			return

@@ -163,7 +163,7 @@ func forgeAll(t *testing.T, f *observed.Fabric, e clientele) (tried, foreign, ow
 		}
 	}
 	var body [mad.Size]byte
-	var octets []byte
+	var bytes []byte
 	for _, a := range f.EndPorts() {
 		for _, b := range f.EndPorts() {
 			if a == b || a.Node.Switch != nil || b.Node.Switch != nil {
@@ -172,10 +172,10 @@ func forgeAll(t *testing.T, f *observed.Fabric, e clientele) (tried, foreign, ow
 			for _, base := range bases {
 				for _, k := range []ib.PKey{base.Full(), base.Limited()} {
 					m := packet.MADPacket{QP: ib.QP1, SLID: a.Info.LID, DLID: b.Info.LID, PKey: k, MAD: body[:]}
-					if octets, err = m.AppendBinary(octets[:0]); err != nil {
+					if bytes, err = m.AppendBinary(bytes[:0]); err != nil {
 						t.Fatal(err)
 					}
-					if err := r.Forge(a.Place(), b.Place(), octets); err != nil {
+					if err := r.Forge(a.Place(), b.Place(), bytes); err != nil {
 						t.Fatal(err)
 					}
 					tried++

@@ -67,7 +67,7 @@ type stream struct {
 	posted   int
 	sent     int
 	came     int
-	every    time.Duration // what an octet takes on its link
+	every    time.Duration // what a byte takes on its link
 }
 
 // rivalry is a fabric on which senders of several tenants send all the time.
@@ -76,7 +76,7 @@ type rivalry struct {
 	subnet  observed.Subnet
 	ports   map[string]*observed.Port
 	streams []*stream
-	// got are the octets, with headers, that came for each tenant.
+	// got are the bytes, with headers, that came for each tenant.
 	got    []float64
 	buffer []byte
 	sizes  []int
@@ -139,10 +139,10 @@ func (l *rivalry) turn(h *stream) {
 	for n := h.from.Poll(l.done); n > 0; n = h.from.Poll(l.done) {
 		h.sent += n
 	}
-	octets := 0
+	bytes := 0
 	for h.posted-h.sent < loadDepth {
 		size := l.sizes[l.random.IntN(len(l.sizes))]
-		octets += size
+		bytes += size
 		l.must(h.from.PostSend(endpoint.SendRequest{
 			ID: sendID, Data: l.buffer[:size], RemoteQP: h.to.Number(), RemoteQKey: loadKey, To: endpoint.Address{DLID: h.lid, SL: h.sl},
 		}))
@@ -151,15 +151,15 @@ func (l *rivalry) turn(h *stream) {
 	for n := h.to.Poll(l.done); n > 0; n = h.to.Poll(l.done) {
 		for _, c := range l.done[:n] {
 			h.came++
-			l.got[h.tenant] += float64(len(c.Octets)-endpoint.GRHSize) + 34
+			l.got[h.tenant] += float64(len(c.Bytes)-endpoint.GRHSize) + 34
 			l.must(h.to.PostReceive(endpoint.ReceiveRequest{Buffer: l.buffer}))
 		}
 	}
-	l.fabric.At(l.fabric.Now()+turnOctets*h.every/1000, func() { l.turn(h) })
+	l.fabric.At(l.fabric.Now()+turnBytes*h.every/1000, func() { l.turn(h) })
 }
 
-// turnOctets is how much a link carries between two turns: less than a queue holds.
-const turnOctets = 16 << 10
+// turnBytes is how much a link carries between two turns: less than a queue holds.
+const turnBytes = 16 << 10
 
 // measure lets all send, and tells what came for each tenant, in percent, once links are full.
 func (l *rivalry) measure(warm, for_ time.Duration) []float64 {

@@ -115,7 +115,7 @@ func (c *client) does(method mad.Method, mask sa.ComponentMask, r sa.Record) (st
 		Method: method, TransactionID: c.tid, AttributeID: r.ID(),
 	}, ComponentMask: mask}
 	copy(m.Data[:], b)
-	octets, err := m.AppendBinary(nil)
+	bytes, err := m.AppendBinary(nil)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func (c *client) does(method mad.Method, mask sa.ComponentMask, r sa.Record) (st
 			next = now + 100*time.Millisecond
 			c.fabric.At(next, func() {})
 			to := c.fabric.Agent(c.place.node).Port(c.place.num).MasterSMLID
-			_ = c.gsi.Send((*[mad.Size]byte)(octets), endpoint.SendRequest{RemoteQP: ib.QP1, To: endpoint.Address{DLID: to}}) // refused is lost
+			_ = c.gsi.Send((*[mad.Size]byte)(bytes), endpoint.SendRequest{RemoteQP: ib.QP1, To: endpoint.Address{DLID: to}}) // refused is lost
 		}
 		return answered
 	})

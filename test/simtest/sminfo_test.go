@@ -38,7 +38,7 @@ func TestSM11GUIDOfThePort(t *testing.T) {
 			}
 			return answer
 		}
-		// PortGUID is at octet 20 of NodeInfo, GUID at octet 0 of SMInfo.
+		// PortGUID is at byte 20 of NodeInfo, GUID at byte 0 of SMInfo.
 		said, node := get(0x0020), get(smp.AttrNodeInfo)
 		guid, want := binary.BigEndian.Uint64(said.Data[:]), binary.BigEndian.Uint64(node.Data[20:])
 		if guid != want || seen[guid] {

@@ -53,11 +53,11 @@ func (s *stranger) packet(class mad.Class, m mad.Method, a mad.AttributeID, modi
 
 func (s *stranger) send(p *mad.SMP, dlid ib.LID) {
 	s.w.t.Helper()
-	var octets [mad.Size]byte
-	if err := p.Encode(&octets); err != nil {
+	var bytes [mad.Size]byte
+	if err := p.Encode(&bytes); err != nil {
 		s.w.t.Fatal(err)
 	}
-	s.Send(&octets, dlid)
+	s.Send(&bytes, dlid)
 }
 
 // wait is longer than any answer takes, and far less than the manager waits

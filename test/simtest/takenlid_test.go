@@ -62,15 +62,15 @@ func (h *guest) take(lid ib.LID, key ib.MKey) bool {
 		h.t.Fatal(err)
 	}
 	copy(p.Data[:], b)
-	var octets [mad.Size]byte
-	if err := p.Encode(&octets); err != nil {
+	var bytes [mad.Size]byte
+	if err := p.Encode(&bytes); err != nil {
 		h.t.Fatal(err)
 	}
 	a, err := h.fabric.Attach(h.at.node, h.at.num)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	a.Send(&octets, ib.LIDPermissive)
+	a.Send(&bytes, ib.LIDPermissive)
 	h.fabric.AdvanceTo(h.fabric.Now() + wait)
 	a.Detach()
 	return h.fabric.Agent(h.at.node).Port(h.at.num).LID == lid

@@ -62,12 +62,12 @@ func (w *world) said(number smp.TrapNumber, sentence []string, fields map[string
 			w.t.Errorf("trap %d: %q lacks %q", number, r, part)
 		}
 	}
-	octets, err := json.Marshal(r)
+	bytes, err := json.Marshal(r)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	var doc map[string]any
-	if err := json.Unmarshal(octets, &doc); err != nil {
+	if err := json.Unmarshal(bytes, &doc); err != nil {
 		w.t.Fatal(err)
 	}
 	for path, want := range fields {
@@ -77,7 +77,7 @@ func (w *world) said(number smp.TrapNumber, sentence []string, fields map[string
 			got = m[name]
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
-			w.t.Errorf("trap %d: %s is %v, want %v in %s", number, path, got, want, octets)
+			w.t.Errorf("trap %d: %s is %v, want %v in %s", number, path, got, want, bytes)
 		}
 	}
 	return r
@@ -155,8 +155,8 @@ func TestWrongMKeysNameTheirSender(t *testing.T) {
 			if r == nil {
 				return
 			}
-			octets, _ := json.Marshal(r)
-			for _, text := range []string{r.String(), string(octets)} {
+			bytes, _ := json.Marshal(r)
+			for _, text := range []string{r.String(), string(bytes)} {
 				for _, secret := range []string{"1122334455667788", "1234605616436508552", "c0ffee", "C0FFEE"} {
 					if strings.Contains(text, secret) {
 						t.Errorf("%s: %q has an M_Key", name, text)

@@ -166,7 +166,7 @@ func moved(ends []end, self ib.PortGUID, a, b tenancy) (n int) {
 }
 
 // next makes another tenancy of the present one: all new, a few moves, or the
-// same partitions with their keys dealt anew.
+// same partitions with their keys dealt again.
 func (z *zero) next() tenancy {
 	all := ends(z.list)
 	switch z.r.IntN(4) {

@@ -103,7 +103,7 @@ func all(table string) map[string]string {
 }
 
 // overfull is the table of 70 partitions on a port that holds 64: the default partition and
-// the first 63 by the number with its octets changed for each other, which here is by number.
+// the first 63 by the number with its bytes changed for each other, which here is by number.
 func overfull() string {
 	words := []string{"7fff"}
 	for i := range hostCap - 1 {

@@ -134,10 +134,10 @@ func (w *warden) wantKnown() {
 		if err != nil || len(told.Blocks) != 1 {
 			w.r.Fatalf("get of %s port %d: %v\n%s", n.ID, num, err, out)
 		}
-		octets, err := hex.DecodeString(told.Blocks[0].Raw)
+		bytes, err := hex.DecodeString(told.Blocks[0].Raw)
 		w.r.must(err)
 		var known smp.PortInfo
-		w.r.must(known.UnmarshalBinary(octets))
+		w.r.must(known.UnmarshalBinary(bytes))
 		w.r.do(func(f *fabric.Fabric) {
 			if is := f.Agent(n.GUID).Port(num); speedsOf(&known) != speedsOf(is) {
 				w.r.Errorf("ibwarden knows of %s port %d\n%v, it has\n%v", n.ID, num, speedsOf(&known), speedsOf(is))

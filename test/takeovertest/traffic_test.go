@@ -141,7 +141,7 @@ type traffic struct {
 	running bool
 
 	stage string
-	// wardened tells that ibwarden manages: then packets of limited members have to arrive.
+	// wardened reports whether ibwarden manages: then packets of limited members have to arrive.
 	wardened bool
 
 	setsOpen map[uint64]string // by transaction
@@ -290,7 +290,7 @@ func (t *traffic) send(f *flow, number uint64) error {
 
 // seen is told of every data packet.
 func (t *traffic) seen(s fabric.DataSighting) {
-	o := s.Octets
+	o := s.Bytes
 	if len(o) < words+trailer {
 		return
 	}
@@ -369,7 +369,7 @@ func (t *traffic) settle() {
 	}
 }
 
-// poll takes what has completed, and posts receives anew.
+// poll takes what has completed, and posts receives again.
 func (s *station) poll(t *traffic) {
 	var done [64]endpoint.Completion
 	for _, q := range s.pairs {
@@ -395,7 +395,7 @@ func (c *connection) round(t *traffic) {
 	for n := c.receive.Poll(done[:]); n > 0; n = c.receive.Poll(done[:]) {
 		for _, d := range done[:n] {
 			if d.Status == endpoint.Success {
-				if got := binary.BigEndian.Uint64(d.Octets); got != c.expected {
+				if got := binary.BigEndian.Uint64(d.Bytes); got != c.expected {
 					t.wrong = append(t.wrong, fmt.Sprintf("connection %s to %s: message %d, want %d", c.from.node.ID, c.to.node.ID, got, c.expected))
 				}
 				c.expected++

@@ -161,7 +161,7 @@ func (m *model) owner(g ib.PortGUID) string {
 	return "provider"
 }
 
-// sees tells whether somebody may know of a partition.
+// sees reports whether somebody may know of a partition.
 func (m *model) sees(tenant string, keys resource.KeyRange, k ib.PKeyBase) bool {
 	p := m.part(k)
 	if p == nil || keys.First != 0 && (k < keys.First || k > keys.Last) {
@@ -195,7 +195,7 @@ func (m *model) sight(tenant string, keys resource.KeyRange, g ib.PortGUID) reso
 	return resource.SightNone
 }
 
-// keySeen tells whether somebody may know that a port has the key of a partition.
+// keySeen reports whether somebody may know that a port has the key of a partition.
 func (m *model) keySeen(tenant string, keys resource.KeyRange, g ib.PortGUID, k ib.PKeyBase) bool {
 	if tenant == "provider" && keys.First == 0 {
 		return true
@@ -207,7 +207,7 @@ func (m *model) keySeen(tenant string, keys resource.KeyRange, g ib.PortGUID, k 
 	return x != nil && x.agreed.as != 0 && keys.First == 0 && m.part(k).owner == tenant
 }
 
-// takesPart tells whether somebody may know how a partition is kept apart.
+// takesPart reports whether somebody may know how a partition is kept apart.
 func (m *model) takesPart(tenant string, keys resource.KeyRange, k ib.PKeyBase) bool {
 	if !m.sees(tenant, keys, k) {
 		return false

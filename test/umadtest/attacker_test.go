@@ -194,11 +194,11 @@ func (f *attackFile) smp(path mad.Path, lid ib.LID, method mad.Method, modifier 
 			return nil, false, err
 		}
 	}
-	var octets [mad.Size]byte
-	if err := p.Encode(&octets); err != nil {
+	var bytes [mad.Size]byte
+	if err := p.Encode(&bytes); err != nil {
 		return nil, false, err
 	}
-	m, answered, err := f.ask(h, octets[:], 1)
+	m, answered, err := f.ask(h, bytes[:], 1)
 	if err != nil || !answered {
 		return nil, false, err
 	}
@@ -224,11 +224,11 @@ func (f *attackFile) administration(method mad.Method, mask sa.ComponentMask, re
 		TransactionID: f.next, AttributeID: record.ID(),
 	}, ComponentMask: mask}
 	copy(m.Data[:], body)
-	octets, err := m.AppendBinary(nil)
+	bytes, err := m.AppendBinary(nil)
 	if err != nil {
 		return 0, nil, false, err
 	}
-	got, answered, err := f.ask(generalTo(ib.LID(ownNumber("sm_lid"))), octets, tries)
+	got, answered, err := f.ask(generalTo(ib.LID(ownNumber("sm_lid"))), bytes, tries)
 	if err != nil || !answered || len(got) < sa.DataOffset {
 		return 0, nil, false, err
 	}

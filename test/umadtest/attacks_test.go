@@ -220,11 +220,11 @@ func sayIsSM([]string) (n int, err error) {
 			return n, err
 		}
 		p.MakeResponse(mad.StatusOK)
-		var octets [mad.Size]byte
-		if err := p.Encode(&octets); err != nil {
+		var bytes [mad.Size]byte
+		if err := p.Encode(&bytes); err != nil {
 			return n, err
 		}
-		if err := f.post(umad.Header{LID: h.LID}, octets[:]); err != nil {
+		if err := f.post(umad.Header{LID: h.LID}, bytes[:]); err != nil {
 			return n, err
 		}
 	}
@@ -399,11 +399,11 @@ func clearCounters([]string) (int, error) {
 		return 0, err
 	}
 	copy(m.Data[:], body)
-	octets, err := m.AppendBinary(nil)
+	bytes, err := m.AppendBinary(nil)
 	if err != nil {
 		return 0, err
 	}
-	_, answered, err := f.ask(generalTo(ib.LID(ownNumber("sm_lid"))), octets, adminTries)
+	_, answered, err := f.ask(generalTo(ib.LID(ownNumber("sm_lid"))), bytes, adminTries)
 	if err != nil || !answered {
 		return 0, err
 	}

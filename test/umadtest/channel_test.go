@@ -18,7 +18,7 @@ import (
 )
 
 // channelWord is what the one tenant's program writes over the data of management packets.
-var channelWord = bytes.Repeat([]byte("red's 16 octets."), mad.DataSize/16)
+var channelWord = bytes.Repeat([]byte("red's 16 bytes."), mad.DataSize/16)
 
 // channelTime is how long the program that listens does.
 const channelTime = 8 * time.Second
@@ -65,11 +65,11 @@ func speakChannel([]string) (n int, err error) {
 				p.InitialPath[i+1] = byte(num)
 			}
 			copy(p.Data[:], channelWord)
-			var octets [mad.Size]byte
-			if err := p.Encode(&octets); err != nil {
+			var raw [mad.Size]byte
+			if err := p.Encode(&raw); err != nil {
 				return n, err
 			}
-			if err := f.post(umad.Header{LID: ib.LIDPermissive}, octets[:]); err == nil {
+			if err := f.post(umad.Header{LID: ib.LIDPermissive}, raw[:]); err == nil {
 				n++
 			}
 		}

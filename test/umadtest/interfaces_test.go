@@ -110,7 +110,7 @@ func TestEveryInterface(t *testing.T) {
 						"perfquery " + lid + " 1":  "PortXmitData",
 						"ibping -c 3 -f " + far:    "3 packets transmitted, 3 received",
 					}
-					if way == 0 { // what libumad2sim sends ends after 256 octets
+					if way == 0 { // what libumad2sim sends ends after 256 bytes
 						wanted["saquery NR"] = "NodeRecord dump"
 					}
 					for words, want := range wanted {

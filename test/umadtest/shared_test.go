@@ -97,7 +97,7 @@ func (m *manager) command(words ...string) string {
 	m.Helper()
 	cmd := exec.Command(must(binary()), append(words, "--server", "unix:"+filepath.Join(m.dir, "ibwarden.sock"))...)
 	tame(cmd, m.rig.dir)
-	out, _ := cmd.CombinedOutput() // what it says tells whether it failed
+	out, _ := cmd.CombinedOutput() // what it says reports whether it failed
 	return string(out)
 }
 

@@ -15,7 +15,7 @@ import (
 //
 //	SwitchInfo{LinearFDBCap:49151 ... EnhancedPort0:false}
 //
-// Octets are hexadecimal, two digits each, without those at the end that are zero, and
+// Bytes are hexadecimal, two digits each, without those at the end that are zero, and
 // other values as fmt prints them. Of an M_Key or SM_Key it says only whether it is 0: what
 // is printed gets into logs.
 func Fields(of any) string {
@@ -58,9 +58,9 @@ func value(v reflect.Value) string {
 	case v.Kind() == reflect.Struct:
 		return Fields(v.Interface())
 	case IsBytes(v):
-		octets := make([]byte, v.Len())
-		reflect.Copy(reflect.ValueOf(octets), v)
-		return fmt.Sprintf("0x%x", bytes.TrimRight(octets, "\x00"))
+		raw := make([]byte, v.Len())
+		reflect.Copy(reflect.ValueOf(raw), v)
+		return fmt.Sprintf("0x%x", bytes.TrimRight(raw, "\x00"))
 	case v.Kind() == reflect.Array || v.Kind() == reflect.Slice:
 		parts := make([]string, v.Len())
 		for i := range parts {

@@ -75,9 +75,9 @@ func (l Leaf) Value() any {
 		return gid.String()
 	}
 	if IsBytes(l.Of) {
-		octets := make([]byte, l.Of.Len())
-		reflect.Copy(reflect.ValueOf(octets), l.Of)
-		return "0x" + hex.EncodeToString(octets)
+		bytes := make([]byte, l.Of.Len())
+		reflect.Copy(reflect.ValueOf(bytes), l.Of)
+		return "0x" + hex.EncodeToString(bytes)
 	}
 	switch x := l.Of.Interface().(type) {
 	case ib.MKey, ib.SMKey:

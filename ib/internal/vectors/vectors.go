@@ -21,7 +21,7 @@ type Vector struct {
 
 	// Of a management packet; zero in a transport vector.
 	MAD                  []byte
-	MADOffset            int // of the datagram, in Packet, in octets
+	MADOffset            int // of the datagram, in Packet, in bytes
 	Attribute            []byte
 	AttributeOffsetInMAD int
 	HeaderFields         []Field // of the datagram's headers; Bit counts from the start of MAD
@@ -37,7 +37,7 @@ type Vector struct {
 }
 
 // Field is one field of a header or attribute. Bits are numbered from the
-// most significant bit of the first octet, which is 0.
+// most significant bit of the first byte, which is 0.
 type Field struct {
 	Name   string
 	Header string // transport header it belongs to
@@ -58,8 +58,8 @@ func (f Field) Uint() (uint64, error) {
 	return v.Uint64(), nil
 }
 
-// Octets is the value of a field as Width/8 octets, rounded up.
-func (f Field) Octets() ([]byte, error) {
+// Bytes is the value of a field as Width/8 bytes, rounded up.
+func (f Field) Bytes() ([]byte, error) {
 	v, err := f.big()
 	size := (f.Width + 7) / 8
 	if err != nil || v.BitLen() > f.Width {
@@ -106,10 +106,10 @@ func All() ([]Vector, error) {
 	return all, nil
 }
 
-// octets is a hexadecimal string in the file.
-type octets []byte
+// hexBytes is a hexadecimal string in the file.
+type hexBytes []byte
 
-func (o *octets) UnmarshalText(text []byte) error {
+func (o *hexBytes) UnmarshalText(text []byte) error {
 	b, err := hex.DecodeString(string(text))
 	*o = b
 	return err
@@ -130,17 +130,17 @@ func parse(data []byte) (Vector, error) {
 	var f struct {
 		Name                 string      `json:"name"`
 		Description          string      `json:"description"`
-		Packet               octets      `json:"packet"`
-		MAD                  octets      `json:"mad"`
+		Packet               hexBytes    `json:"packet"`
+		MAD                  hexBytes    `json:"mad"`
 		MADOffset            int         `json:"mad_offset"`
-		Attribute            octets      `json:"attribute"`
+		Attribute            hexBytes    `json:"attribute"`
 		AttributeOffsetInMAD int         `json:"attribute_offset_in_mad"`
 		HeaderFields         []fileField `json:"header_fields"`
 		Headers              []string    `json:"headers"`
-		Payload              octets      `json:"payload"`
+		Payload              hexBytes    `json:"payload"`
 		Pad                  int         `json:"pad"`
-		ICRC                 octets      `json:"icrc"`
-		VCRC                 octets      `json:"vcrc"`
+		ICRC                 hexBytes    `json:"icrc"`
+		VCRC                 hexBytes    `json:"vcrc"`
 		Fields               []fileField `json:"fields"`
 	}
 	if err := json.Unmarshal(data, &f); err != nil {

@@ -19,7 +19,7 @@ func TestAll(t *testing.T) {
 	for _, v := range all {
 		t.Run(v.Name, func(t *testing.T) {
 			if len(v.Packet) == 0 || len(v.Fields) == 0 || len(v.VCRC) != 2 {
-				t.Fatalf("packet of %d octets, %d fields, VCRC %x", len(v.Packet), len(v.Fields), v.VCRC)
+				t.Fatalf("packet of %d bytes, %d fields, VCRC %x", len(v.Packet), len(v.Fields), v.VCRC)
 			}
 			if !bytes.HasSuffix(v.Packet, append(bytes.Clone(v.ICRC), v.VCRC...)) {
 				t.Errorf("packet does not end in its CRCs")
@@ -36,10 +36,10 @@ func TestAll(t *testing.T) {
 
 func checkMAD(t *testing.T, v Vector) {
 	if !bytes.Equal(v.Packet[v.MADOffset:v.MADOffset+len(v.MAD)], v.MAD) {
-		t.Errorf("MAD is not at octet %d of the packet", v.MADOffset)
+		t.Errorf("MAD is not at byte %d of the packet", v.MADOffset)
 	}
 	if !bytes.HasPrefix(v.MAD[v.AttributeOffsetInMAD:], v.Attribute) {
-		t.Errorf("attribute is not at octet %d of the MAD", v.AttributeOffsetInMAD)
+		t.Errorf("attribute is not at byte %d of the MAD", v.AttributeOffsetInMAD)
 	}
 	for _, f := range v.HeaderFields {
 		if f.Bit != f.MADBit {
@@ -48,13 +48,13 @@ func checkMAD(t *testing.T, v Vector) {
 	}
 }
 
-// checkField reads the value out of the octets bit by bit.
+// checkField reads the value out of the bytes bit by bit.
 func checkField(t *testing.T, v Vector, f Field) {
 	src, first := v.Attribute, f.Bit
 	if f.Header != "" {
 		src, first = v.Packet, 8*f.Byte+f.Bit
 	}
-	want, err := f.Octets()
+	want, err := f.Bytes()
 	if err != nil {
 		t.Error(err)
 		return
@@ -66,7 +66,7 @@ func checkField(t *testing.T, v Vector, f Field) {
 		got[to/8] |= bit << (7 - to%8)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s: octets hold %x, listed value is %s", f.Name, got, f.Value)
+		t.Errorf("%s: bytes hold %x, listed value is %s", f.Name, got, f.Value)
 	}
 }
 
@@ -81,8 +81,8 @@ func TestFieldErrors(t *testing.T) {
 		if _, err := (Field{Name: "F", Width: 64, Value: value}).Uint(); err == nil {
 			t.Errorf("Uint of %q: no error", value)
 		}
-		if _, err := (Field{Name: "F", Width: 64, Value: value}).Octets(); err == nil {
-			t.Errorf("Octets of %q: no error", value)
+		if _, err := (Field{Name: "F", Width: 64, Value: value}).Bytes(); err == nil {
+			t.Errorf("Bytes of %q: no error", value)
 		}
 	}
 }

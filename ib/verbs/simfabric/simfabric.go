@@ -399,7 +399,7 @@ func (f *Fabric) tell(p *policy.Policy) {
 	}
 }
 
-// RestartManager ends the manager and starts it anew on the same node. It asks
+// RestartManager ends the manager and starts it again on the same node. It asks
 // hosts to register again.
 func (f *Fabric) RestartManager() error {
 	f.mutex.Lock()

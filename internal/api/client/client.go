@@ -37,7 +37,7 @@ import (
 const (
 	dialTimeout   = 5 * time.Second   // to connect
 	answerTimeout = 150 * time.Second // from a request to the header of its answer, which may wait for a proof
-	answerMax     = 64 << 20          // octets of an answer in JSON
+	answerMax     = 64 << 20          // bytes of an answer in JSON
 	pageSize      = 1000              // objects in a page of a list
 )
 
@@ -272,7 +272,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 		return answer.Header, fmt.Errorf("answer of %s: %w", c.Server(), err)
 	}
 	if len(b) > answerMax {
-		return answer.Header, fmt.Errorf("answer of %s: longer than %d octets", c.Server(), answerMax)
+		return answer.Header, fmt.Errorf("answer of %s: longer than %d bytes", c.Server(), answerMax)
 	}
 	if err := json.Unmarshal(b, out); err != nil {
 		return answer.Header, fmt.Errorf("answer of %s: %w", c.Server(), err)

@@ -178,7 +178,7 @@ func TestAnswers(t *testing.T) {
 		{"an error that is no JSON", status(502, `<html>`), "SERVER: 502 Bad Gateway"},
 		{"no JSON", text("<html>"), "answer of SERVER: invalid character '<' looking for beginning of value"},
 		{"half an answer", func(w http.ResponseWriter) { w.Header().Set("Content-Length", "9"); io.WriteString(w, "7") }, "answer of SERVER: unexpected EOF"},
-		{"too much", text(strings.Repeat(" ", answerMax) + "7"), fmt.Sprintf("answer of SERVER: longer than %d octets", answerMax)},
+		{"too much", text(strings.Repeat(" ", answerMax) + "7"), fmt.Sprintf("answer of SERVER: longer than %d bytes", answerMax)},
 		{"as much as may be", text(strings.Repeat(" ", answerMax-1) + "7"), ""},
 	} {
 		s := serving(t, x.answer)

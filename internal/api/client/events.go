@@ -7,7 +7,7 @@ import (
 	"iter"
 )
 
-// eventMax bounds an event, in octets.
+// eventMax bounds an event, in bytes.
 const eventMax = 1 << 20
 
 // lines yields the data of server-sent events.

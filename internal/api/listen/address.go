@@ -25,7 +25,7 @@ const NoSocket = "none"
 // SystemSocket is the socket of a service that root runs without a data directory.
 const SystemSocket = "/run/ibwarden/" + socketName
 
-// pathMax is the longest path of a Unix socket, in octets: what a sockaddr_un holds.
+// pathMax is the longest path of a Unix socket, in bytes: what a sockaddr_un holds.
 const pathMax = 107
 
 // SocketIn is the path of the socket of a service with a data directory; of one without
@@ -86,7 +86,7 @@ func CheckSocket(path string) error {
 	case path[0] == '@' || path[0] == 0:
 		return fmt.Errorf("socket %q: want the path of a file: abstract names have no owner", path)
 	case len(path) > pathMax:
-		return fmt.Errorf("socket %s: the path has %d octets, at most %d fit: choose a shorter one", path, len(path), pathMax)
+		return fmt.Errorf("socket %s: the path has %d bytes, at most %d fit: choose a shorter one", path, len(path), pathMax)
 	}
 	return nil
 }

@@ -21,12 +21,12 @@ import (
 
 // A credential is a token of package resource: its Sum is the SHA-256 of
 //
-//   - a secret, `ibw_` and 32 random octets, which its holder sends as a bearer token;
-//   - the octets of a client certificate (DER);
+//   - a secret, `ibw_` and 32 random bytes, which its holder sends as a bearer token;
+//   - the bytes of a client certificate (DER);
 //   - `uri:` and a URI that stands in the subject alternative names of a certificate
 //     which the client CA signed.
 //
-// No octets are of two of these kinds: a secret begins with `ibw_` and a certificate with
+// No bytes are of two of these kinds: a secret begins with `ibw_` and a certificate with
 // 0x30. What else a certificate says of its holder, its common name too, gives nothing.
 //
 // A session and the code for one are no tokens: they are secrets of the same form, with
@@ -36,7 +36,7 @@ const (
 	SessionPrefix = "ibws_"
 	Code          = "ibwc_"
 
-	secretOctets = 32
+	secretBytes = 32
 )
 
 // URIPrefix stands before a URI in what its sum is made of.
@@ -44,7 +44,7 @@ const URIPrefix = "uri:"
 
 // NewSecret makes a secret with one of the prefixes.
 func NewSecret(prefix string) string {
-	return prefix + base64.RawURLEncoding.EncodeToString(SecretBytes(secretOctets))
+	return prefix + base64.RawURLEncoding.EncodeToString(SecretBytes(secretBytes))
 }
 
 // IsSecret reports whether a text has the form of a secret with a prefix.
@@ -63,8 +63,8 @@ func SecretBytes(n int) []byte {
 }
 
 // SecretSum is the SHA-256 in hexadecimal digits.
-func SecretSum(octets []byte) string {
-	sum := sha256.Sum256(octets)
+func SecretSum(bytes []byte) string {
+	sum := sha256.Sum256(bytes)
 	return hex.EncodeToString(sum[:])
 }
 

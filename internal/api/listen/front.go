@@ -18,7 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api/rest"
 )
 
-// Limits of requests, in octets.
+// Limits of requests, in bytes.
 const (
 	PathMax  = 1024
 	QueryMax = 8 << 10

@@ -19,7 +19,7 @@ type Cursors struct{ aead cipher.AEAD }
 func NewCursors() Cursors {
 	block, err := aes.NewCipher(SecretBytes(32))
 	if err != nil {
-		panic(err) // never: 32 octets are a key
+		panic(err) // never: 32 bytes are a key
 	}
 	aead, err := cipher.NewGCM(block)
 	if err != nil {

@@ -68,7 +68,7 @@ func (c counts) add(who string, now time.Time, within time.Duration) int {
 	return x.n
 }
 
-// forget makes room: of what is over, and where that is nothing all begin anew.
+// forget makes room: of what is over, and where that is nothing all begin again.
 func (c counts) forget(now time.Time, within time.Duration) {
 	for who, x := range c {
 		if now.Sub(x.since) >= within {

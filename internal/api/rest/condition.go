@@ -39,7 +39,7 @@ type Condition struct {
 	unmatched []uint64 // If-None-Match: the object is none of these
 	// None tells of If-None-Match: *, the object is not there.
 	None bool
-	// Given tells that there is an If-Match.
+	// Given reports whether there is an If-Match.
 	Given bool
 }
 

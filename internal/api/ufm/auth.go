@@ -14,7 +14,7 @@ import (
 // Authenticator says who has a credential.
 type Authenticator interface {
 	// Secret is the caller who has the token with a secret: not one that has expired,
-	// and nobody for octets that are no secret.
+	// and nobody for bytes that are no secret.
 	Secret(secret string) (by resource.Caller, known bool)
 	// Connection is who is at the other end of the connection of a request, by a client
 	// certificate or as the peer of a Unix socket.

@@ -25,7 +25,7 @@ func BenchmarkListPKeys(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if out := r.ask("GET", "/ufmRestV3/resources/pkeys?guids_data=true&qos_conf=true", "Basic "+r.secrets["provider"], ""); len(out.body) < 4_000_000 {
-			b.Fatalf("%d octets", len(out.body))
+			b.Fatalf("%d bytes", len(out.body))
 		}
 	}
 }

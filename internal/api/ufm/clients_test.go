@@ -31,13 +31,13 @@ type step struct {
 	Send   string          `json:"send"`
 	Body   json.RawMessage `json:"body"`
 	Status int             `json:"status"`
-	// Octets are all of the answer; Reply is the same as JSON, where the string *
+	// Bytes are all of the answer; Reply is the same as JSON, where the string *
 	// fits anything; Has are fields of it, and Says a part of the text.
-	Octets *string         `json:"octets"`
-	Reply  json.RawMessage `json:"reply"`
-	Has    json.RawMessage `json:"has"`
-	Says   string          `json:"says"`
-	Why    string          `json:"why"`
+	Bytes *string         `json:"bytes"`
+	Reply json.RawMessage `json:"reply"`
+	Has   json.RawMessage `json:"has"`
+	Says  string          `json:"says"`
+	Why   string          `json:"why"`
 }
 
 // TestClients plays what each client sends, as data, against a fabric of its own.
@@ -106,11 +106,11 @@ func (r *rig) play(s sequence) {
 		if out.status != step.Status {
 			r.Fatalf("step %d, %s: %d %s: want %d (%s)", i+1, step.Send, out.status, out.body, step.Status, step.Why)
 		}
-		if step.Octets == nil && step.Reply == nil && step.Has == nil && step.Says == "" {
+		if step.Bytes == nil && step.Reply == nil && step.Has == nil && step.Says == "" {
 			r.Fatalf("step %d, %s: nothing is asserted of the answer", i+1, step.Send)
 		}
-		if step.Octets != nil && out.body != *step.Octets {
-			r.Fatalf("step %d, %s: %q: want %q (%s)", i+1, step.Send, out.body, *step.Octets, step.Why)
+		if step.Bytes != nil && out.body != *step.Bytes {
+			r.Fatalf("step %d, %s: %q: want %q (%s)", i+1, step.Send, out.body, *step.Bytes, step.Why)
 		}
 		if step.Reply != nil && !fits(r.decode(step.Reply), r.decode([]byte(out.body)), true) {
 			r.Fatalf("step %d, %s: %s: want %s (%s)", i+1, step.Send, out.body, step.Reply, step.Why)

@@ -24,7 +24,7 @@ import (
 
 // Limits of calls.
 const (
-	// MaxBody bounds the body of a request, in octets.
+	// MaxBody bounds the body of a request, in bytes.
 	MaxBody = 1 << 20
 	// loginMax bounds that of a login, of which nobody knows yet who sends it.
 	loginMax = 4 << 10
@@ -149,7 +149,7 @@ func wrong(status int, format string, args ...any) *fault {
 }
 
 // nothing is the body of an answer that says no more than its status. Clients compare
-// its octets.
+// its bytes.
 var nothing = struct{}{}
 
 // route is one call: its pattern below a prefix, in segments where {} fits any, and

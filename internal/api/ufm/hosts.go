@@ -66,7 +66,7 @@ func tooManyHosts() error { return wrong(http.StatusBadRequest, "hosts: want at 
 // expandWord expands the first brackets of a word, and then the rest.
 func expandWord(word string) (out []string, err error) {
 	if len(word) > resource.HostMax {
-		return nil, wrong(http.StatusBadRequest, "host %.40q: want at most %d octets", word, resource.HostMax)
+		return nil, wrong(http.StatusBadRequest, "host %.40q: want at most %d bytes", word, resource.HostMax)
 	}
 	before, rest, has := strings.Cut(word, "[")
 	if !has {
@@ -99,7 +99,7 @@ func expandWord(word string) (out []string, err error) {
 
 // hosts are the ports of the hosts with some names, as far as a tenant owns them, by
 // name. A device says its name itself. So the ports of others do not count, and if two
-// devices have the same description, neither does: then the error tells that.
+// devices have the same description, neither does: then the error says that.
 func hosts(s *resource.State, v *view, owner string, want []string) (map[string][]ib.PortGUID, error) {
 	wanted := make(map[string]bool, len(want))
 	for _, name := range want {

@@ -36,7 +36,7 @@ type view struct {
 	at     time.Time
 	fabric *observed.Fabric
 	prefix uint64
-	// guarded tells that every end port has an M_Key, perPort that no two have the same.
+	// guarded reports whether every end port has an M_Key, perPort that no two have the same.
 	guarded, perPort bool
 	// holders are the ports of CAs and routers that hold a key, by its number.
 	holders map[ib.PKeyBase][]holder

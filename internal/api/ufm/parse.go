@@ -116,7 +116,7 @@ func shownRate(r ib.Rate) float64 {
 	return float64(shown) / 10
 }
 
-// parseMTU reads an MTU in KiB, or in octets.
+// parseMTU reads an MTU in KiB, or in bytes.
 func parseMTU(n float64) (ib.MTU, error) {
 	switch n {
 	case 2, 2048:
@@ -267,7 +267,7 @@ func (c *call) body() (*body, error) {
 	if err != nil {
 		var long *http.MaxBytesError
 		if errors.As(err, &long) {
-			return nil, wrong(http.StatusRequestEntityTooLarge, "body: want at most %d octets", MaxBody)
+			return nil, wrong(http.StatusRequestEntityTooLarge, "body: want at most %d bytes", MaxBody)
 		}
 		return nil, wrong(http.StatusBadRequest, "body: it did not arrive whole")
 	}

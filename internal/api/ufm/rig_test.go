@@ -336,7 +336,7 @@ func (r *rig) send(q *http.Request) reply {
 		r.Errorf("%s %s: %q is no JSON", q.Method, q.URL, data)
 	}
 	if strings.HasSuffix(out.body, "\n") {
-		r.Errorf("%s %s: %q ends with a newline, and clients compare octets", q.Method, q.URL, data)
+		r.Errorf("%s %s: %q ends with a newline, and clients compare bytes", q.Method, q.URL, data)
 	}
 	if out.header.Get("Content-Type") != "application/json" || out.header.Get("Rest-Version") != "1.6.0" {
 		r.Errorf("%s %s: header %v", q.Method, q.URL, out.header)

@@ -195,7 +195,7 @@ func TestHostLists(t *testing.T) {
 		"": "", "a": "a", " b , a,,b": "a b", "n[1-3]": "n1 n2 n3", "n[01-03,7]": "n01 n02 n03 n7", "n[08-11]x": "n08x n09x n10x n11x", "r[1-2]n[3,5]": "r1n3 r1n5 r2n3 r2n5", "n[5-5]": "n5", long: long,
 		"n[1": `hosts "n[1": a bracket is missing`, "n1]": `hosts "n1]": a bracket is missing`, "n[[1]]": `hosts "n[[1]]": a bracket is missing`, "n[1]]": `hosts "n[1]]": a bracket is missing`, "]n[": `hosts "]n[": a bracket is missing`,
 		"n[3-1]": `hosts "n[3-1]": want numbers and ranges in brackets`, "n[]": `hosts "n[]": want numbers and ranges in brackets`, "n[a]": `hosts "n[a]": want numbers and ranges in brackets`, "n[1-b]": `hosts "n[1-b]": want numbers and ranges in brackets`, "n[1]m[x]": `hosts "m[x]": want numbers and ranges in brackets`,
-		long + "h": fmt.Sprintf("host %.40q: want at most %d octets", long, resource.HostMax), fmt.Sprintf("n[1-%d]", HostsMax+1): fmt.Sprintf("hosts: want at most %d", HostsMax), fmt.Sprintf("n[1-%d],m", HostsMax): fmt.Sprintf("hosts: want at most %d", HostsMax),
+		long + "h": fmt.Sprintf("host %.40q: want at most %d bytes", long, resource.HostMax), fmt.Sprintf("n[1-%d]", HostsMax+1): fmt.Sprintf("hosts: want at most %d", HostsMax), fmt.Sprintf("n[1-%d],m", HostsMax): fmt.Sprintf("hosts: want at most %d", HostsMax),
 		"n[1-100000]m[1-100000]": fmt.Sprintf("hosts: want at most %d", HostsMax), fmt.Sprintf("n[1,1-%d]", HostsMax): fmt.Sprintf("hosts: want at most %d", HostsMax),
 	} {
 		got, err := expandHosts(list)

@@ -44,7 +44,7 @@ type DevicePort struct {
 	PhysicalState string   `json:"physical_state,omitempty"`
 	Width         string   `json:"width,omitempty" doc:"of the link"`
 	Speed         string   `json:"speed,omitempty" doc:"of a lane of the link"`
-	MTU           int      `json:"mtu,omitempty" doc:"of the link, in octets"`
+	MTU           int      `json:"mtu,omitempty" doc:"of the link, in bytes"`
 	Peer          *PeerEnd `json:"peer,omitempty" doc:"the port at the other end of its cable"`
 	Keys          *int     `json:"keys,omitempty" doc:"how many P_Keys its table holds; absent where the table was not read"`
 	Enforces      *bool    `json:"enforces,omitempty" doc:"a switch port checks P_Keys in both directions"`
@@ -179,7 +179,7 @@ func (v *DeviceView) portOf(p *observed.Port) DevicePort {
 	}
 	out.State, out.PhysicalState = p.Info.PortState.String(), p.Info.PortPhysicalState.String()
 	if p.IsUp() {
-		out.Width, out.Speed, out.MTU = p.Info.LinkWidthActive.String(), p.Info.Speed().Gbps(), p.Info.NeighborMTU.Octets()
+		out.Width, out.Speed, out.MTU = p.Info.LinkWidthActive.String(), p.Info.Speed().Gbps(), p.Info.NeighborMTU.Bytes()
 	}
 	return out
 }

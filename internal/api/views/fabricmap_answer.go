@@ -77,7 +77,7 @@ func (m *MapMaker) Own(f *MapFacts, tenant string) (*MapAnswer, error) {
 	return answer(f, f.own(tenant))
 }
 
-// answer makes the octets of a map.
+// answer makes the bytes of a map.
 func answer(f *MapFacts, c MapContent) (*MapAnswer, error) {
 	content, err := json.Marshal(c)
 	if err != nil {

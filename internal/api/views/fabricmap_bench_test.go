@@ -89,8 +89,8 @@ func BenchmarkMap(b *testing.B) {
 			for b.Loop() {
 				a = make(b, new(MapMaker), gathered(facts.Snapshot))
 			}
-			b.ReportMetric(float64(len(a.Body)), "octets")
-			b.ReportMetric(float64(len(a.Zipped)), "octets-gzip")
+			b.ReportMetric(float64(len(a.Body)), "bytes")
+			b.ReportMetric(float64(len(a.Zipped)), "bytes-gzip")
 		})
 		b.Run(name+"/revision", func(b *testing.B) {
 			var m MapMaker

@@ -279,7 +279,7 @@ func TestFencesAndDrains(t *testing.T) {
 	}
 }
 
-// TestMapIsKept: the map of the provider is made anew when something of it has changed, and else not.
+// TestMapIsKept: the map of the provider is made again when something of it has changed, and else not.
 func TestMapIsKept(t *testing.T) {
 	x := newTown(t)
 	var m MapMaker

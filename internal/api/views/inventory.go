@@ -115,7 +115,7 @@ func RoutesOver(f *observed.Fabric, guid ib.NodeGUID) (count int) {
 }
 
 // FindSwitch is the switch with a node GUID or a name. The error says why there is none; several
-// tells that more than one has the name.
+// says that more than one has the name.
 func FindSwitch(f *observed.Fabric, name string) (n *observed.Node, several bool, err error) {
 	var descriptions []string
 	switches := f.Switches()

@@ -30,7 +30,7 @@ type Answer struct {
 	Cause    string    `json:"cause" enum:"unknown,talk,no-partition,both-limited,stopped"`
 	Sentence string    `json:"sentence" doc:"the cause in words; a tenant is told of partitions that it sees"`
 	Shared   []Shared  `json:"shared" doc:"partitions of which both hold a key"`
-	Remedies []Remedy  `json:"remedies" doc:"changes of which each by itself lets the two talk"`
+	Remedies []Remedy  `json:"remedies" doc:"changes, any one of which lets the two talk"`
 	ReadAt   time.Time `json:"read_at" doc:"when the fabric was read"`
 }
 

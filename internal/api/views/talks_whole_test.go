@@ -184,7 +184,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestCacheIsOfItsFacts: facts are looked at once, and others anew.
+// TestCacheIsOfItsFacts: facts are looked at once, and others again.
 func TestCacheIsOfItsFacts(t *testing.T) {
 	w := newMatrixWorld(t)
 	var c MatrixCache

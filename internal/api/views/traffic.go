@@ -27,10 +27,10 @@ type PortCounters struct {
 	Peer     string            `json:"peer,omitempty" doc:"what is at the other end of its cable"`
 	Fault    string            `json:"fault,omitempty" doc:"why nothing is known"`
 	Age      float64           `json:"age" doc:"seconds since it was read"`
-	Sends    *float64          `json:"sends,omitempty" doc:"octets a second between the last two readings; absent where that is not known"`
-	Receives *float64          `json:"receives,omitempty" doc:"octets a second"`
+	Sends    *float64          `json:"sends,omitempty" doc:"bytes a second between the last two readings; absent where that is not known"`
+	Receives *float64          `json:"receives,omitempty" doc:"bytes a second"`
 	Errors   uint64            `json:"errors" doc:"sum of the error counters that are known"`
-	Counters map[string]uint64 `json:"counters" doc:"those that are known, by the names of the architecture; data in octets"`
+	Counters map[string]uint64 `json:"counters" doc:"those that are known, by the names of the architecture; data in bytes"`
 	Stuck    []string          `json:"stuck,omitempty" doc:"counters at the highest value that they have room for: the true count may be higher"`
 }
 

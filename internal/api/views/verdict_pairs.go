@@ -116,7 +116,7 @@ func (t *tenant) onPair(found map[[2]ib.PKeyBase]isolation.Verdict, concerns map
 	return v
 }
 
-// cut tells that a pair which the proof does not list may be worse than isolated: there were
+// cut reports whether a pair which the proof does not list may be worse than isolated: there were
 // too many to list, or the proof is too old.
 func (t *tenant) cut() bool {
 	return len(t.p.Pairs) >= isolation.MaxPairs || t.p.Counts.Pairs.Isolated == 0 && len(t.p.Pairs) > 0

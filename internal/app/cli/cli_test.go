@@ -98,7 +98,7 @@ func wantStatus(ts *testscript.TestScript, neg bool, args []string) {
 // on which answer came first.
 var sent = regexp.MustCompile(`\d+ SubnGet`)
 
-// wantSame runs a command several times and checks that it prints the same octets
+// wantSame runs a command several times and checks that it prints the same bytes
 // each time, but for the number of packets that it sent: same N command...
 func wantSame(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {

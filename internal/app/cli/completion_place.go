@@ -22,9 +22,9 @@ const (
 	patience = 3 * time.Second
 	// offersMax is how many words are proposed at the most.
 	offersMax = 2000
-	// socketsMax is the longest list of sockets that is read, in octets.
+	// socketsMax is the longest list of sockets that is read, in bytes.
 	socketsMax = 64 << 20
-	// policyMax is the largest policy that is read, in octets.
+	// policyMax is the largest policy that is read, in bytes.
 	policyMax = 16 << 20
 )
 
@@ -80,7 +80,7 @@ func served() []string {
 }
 
 // simulators finds them in the kernel's list of sockets, one a line, the name last.
-// In a name that begins with @ a zero octet is shown as @ too.
+// In a name that begins with @ a zero byte is shown as @ too.
 func simulators(list string) (out []string) {
 	for line := range strings.Lines(list) {
 		_, name, ok := strings.Cut(strings.TrimSpace(line), " @")

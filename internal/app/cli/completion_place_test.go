@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The list is as Linux prints it: ibsim's names end with a zero octet, which is shown
+// The list is as Linux prints it: ibsim's names end with a zero byte, which is shown
 // as @.
 func TestSimulators(t *testing.T) {
 	const list = `Num       RefCount Protocol Flags    Type St Inode Path

@@ -17,7 +17,7 @@ import (
 const (
 	// revisionsMax is how many revisions are proposed, the last ones.
 	revisionsMax = 20
-	// aboutMax is how much is shown of what a revision did, in octets.
+	// aboutMax is how much is shown of what a revision did, in bytes.
 	aboutMax = 80
 )
 

@@ -24,7 +24,7 @@ type keysFlags struct {
 	secret string
 	ring   *daemon.Keyring // nil: ports get no keys of their own
 	shared bool            // other managers store which port has which key
-	// look tells that a request for other keys may wait, asked that it was taken.
+	// look reports whether a request for other keys may wait, asked that it was taken.
 	look, asked bool
 	unlock      func() // of the directory, nil without one
 }

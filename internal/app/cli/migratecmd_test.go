@@ -121,7 +121,7 @@ func TestNothingIsWritten(t *testing.T) {
 		"no partitions.conf":           {map[string]string{"opensm.conf": "sm_priority 3\n"}, nil, "--without-partitions"},
 		"a partitions.conf elsewhere":  {map[string]string{"opensm.conf": "partition_config_file /nowhere/p.conf\n", "partitions.conf": good}, nil, "opensm.conf:1:1: partition_config_file, which is not there"},
 		"a control character":          {map[string]string{"opensm.conf": "sm_priority \x1b[2J\n", "partitions.conf": good}, nil, "control character 0x1b"},
-		"a long line":                  {map[string]string{"opensm.conf": "log_prefix " + strings.Repeat("x", 1020) + "\n", "partitions.conf": good}, nil, "a line of 1031 octets"},
+		"a long line":                  {map[string]string{"opensm.conf": "log_prefix " + strings.Repeat("x", 1020) + "\n", "partitions.conf": good}, nil, "a line of 1031 bytes"},
 		"no OpenSM":                    {map[string]string{"x": ""}, nil, "neither opensm.conf nor another file"},
 		"a misspelt flag":              {map[string]string{"partitions.conf": good}, []string{"--ouput", "x"}, "did you mean"},
 		"a directory that is no place": {map[string]string{"partitions.conf/x": good}, nil, "a directory: want a regular file"},

@@ -42,7 +42,7 @@ type proveReport struct {
 	// Cut lists ports that hold matching keys and whose packets do not arrive,
 	// cutsListed at most.
 	Cut []reach.Cut `json:"cut"`
-	// Exact tells that who can talk is what the policy says, no more and no
+	// Exact reports whether who can talk is what the policy says, no more and no
 	// less; null without a policy.
 	Exact  *bool               `json:"exact"`
 	Faults []look.ReadingFault `json:"faults"`

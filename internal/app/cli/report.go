@@ -42,7 +42,7 @@ type reporter struct {
 	unkept  error
 	// unsaved is why the state could not be kept after the last pass.
 	unsaved error
-	// unexpected tells that the fabric is left to a master that was found there.
+	// unexpected reports whether the fabric is left to a master that was found there.
 	unexpected bool
 	// said is the last verdict that was printed: the next is printed in full if it
 	// differs, or on request.

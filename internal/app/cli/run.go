@@ -147,7 +147,7 @@ type runFlags struct {
 	loadedPolicy                *policy.Policy
 	loadedAssigned              desired.Assigned
 	registered                  files.Registered
-	// forgot tells that nothing is known of what hosts registered before.
+	// forgot reports whether nothing is known of what hosts registered before.
 	forgot bool
 }
 

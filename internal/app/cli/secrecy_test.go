@@ -3,7 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/base64"
-	octetsof "encoding/binary"
+	bytesof "encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
@@ -29,9 +29,9 @@ func noKeys(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	secret, err := os.ReadFile(ts.MkAbs(args[0] + "/secret"))
 	ts.Check(err)
-	octets, err := hex.DecodeString(strings.TrimSpace(string(secret)))
+	raw, err := hex.DecodeString(strings.TrimSpace(string(secret)))
 	ts.Check(err)
-	forms := map[string]string{strings.TrimSpace(string(secret)): "the secret", string(octets): "the secret"}
+	forms := map[string]string{strings.TrimSpace(string(secret)): "the secret", string(raw): "the secret"}
 	for name, key := range keysOf(ring) {
 		for _, form := range formsOf(key) {
 			forms[form] = name
@@ -93,14 +93,14 @@ func keysOf(ring *daemon.Keyring) map[string]uint64 {
 
 // formsOf are the ways in which a key could be written.
 func formsOf(key uint64) []string {
-	big, little := octetsof.BigEndian.AppendUint64(nil, key), octetsof.LittleEndian.AppendUint64(nil, key)
+	big, little := bytesof.BigEndian.AppendUint64(nil, key), bytesof.LittleEndian.AppendUint64(nil, key)
 	short := fmt.Sprintf("%x", key)
 	out := []string{
 		short, strings.ToUpper(short), fmt.Sprint(key), fmt.Sprint(int64(key)), string(big), string(little),
 		hex.EncodeToString(little), fmt.Sprint(big)[1:], strings.Trim(strings.ReplaceAll(fmt.Sprint(big), " ", ","), "[]"),
 		ib.MKey(key).String(),
 	}
-	for shift := range 3 { // inside of longer octets in base64
+	for shift := range 3 { // inside of longer bytes in base64
 		padded := append(make([]byte, shift), append(big, 0, 0, 0)...)
 		text := base64.StdEncoding.EncodeToString(padded)
 		out = append(out, text[(shift*8+5)/6:(shift+8)*8/6])

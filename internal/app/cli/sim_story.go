@@ -18,7 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
-// scriptFileMax is the most octets of a script, and of a file that it names.
+// scriptFileMax is the most bytes of a script, and of a file that it names.
 const scriptFileMax = 64 << 20
 
 // story runs a scenario. Files that it names are looked for in its directory.

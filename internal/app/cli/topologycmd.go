@@ -104,7 +104,7 @@ Only SubnGet is sent. With neither -o nor a data directory the list is printed.
 				output = dir.Cables()
 			}
 			if _, err := os.Stat(output); output != "" && err == nil && !replace {
-				return misuse(fmt.Errorf("%s exists: --replace makes it anew and accepts all that has changed; ibwarden topology diff shows what", output))
+				return misuse(fmt.Errorf("%s exists: --replace makes it again and accepts all that has changed; ibwarden topology diff shows what", output))
 			}
 			r, err := f.read(c, nil)
 			if err != nil {

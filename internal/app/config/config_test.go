@@ -206,7 +206,7 @@ func TestHostileFiles(t *testing.T) {
 			os.RemoveAll(d)
 			return os.WriteFile(d, nil, 0o600)
 		}, "no directory"},
-		"octets": {func(p string) error { return os.WriteFile(p, []byte("fabric: \xff\xfe\x00\n"), 0o600) }, ""},
+		"bytes": {func(p string) error { return os.WriteFile(p, []byte("fabric: \xff\xfe\x00\n"), 0o600) }, ""},
 	} {
 		path := filesIn(t, "a.yaml", "sm-key: 0x1234\n", "conf.d/x.yaml", "fabric: sim\n")
 		if _, err := read(t, path); err != nil {
@@ -284,11 +284,11 @@ func TestSchema(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(text), &v); err != nil {
 			t.Fatal(err)
 		}
-		octets, err := json.Marshal(v)
+		raw, err := json.Marshal(v)
 		if err != nil {
 			t.Fatal(err)
 		}
-		instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(octets))
+		instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 		if err != nil {
 			t.Fatal(err)
 		}

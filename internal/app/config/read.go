@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// FileSizeMax is the largest configuration file, in octets.
+	// FileSizeMax is the largest configuration file, in bytes.
 	FileSizeMax = 1 << 20
 	// FilesMax is the most files of conf.d.
 	FilesMax = 100
@@ -38,7 +38,7 @@ type Setting struct {
 	Name string
 	// Values are as on a command line: one, or those of a list.
 	Values []string
-	// list tells that the file has a list.
+	// list reports whether the file has a list.
 	list bool
 	File string
 	Line int // from 1

@@ -80,7 +80,7 @@ type Step struct {
 
 // Applied is how a change ended.
 type Applied struct {
-	// Nothing tells that there was nothing to write.
+	// Nothing reports whether there was nothing to write.
 	Nothing  bool
 	Steps    []Step
 	Failures []apply.Failure

@@ -37,9 +37,9 @@ type minded struct {
 	minding
 }
 
-func (m *minded) NextGeneral(now time.Duration, octets *[mad.Size]byte) (mad.Address, bool) {
-	to, ok := m.Long.NextGeneral(now, octets)
-	if ok && mad.Class(octets[1]) == mad.ClassPerfMgt && !(*m.runner).Engine().Settled() {
+func (m *minded) NextGeneral(now time.Duration, bytes *[mad.Size]byte) (mad.Address, bool) {
+	to, ok := m.Long.NextGeneral(now, bytes)
+	if ok && mad.Class(bytes[1]) == mad.ClassPerfMgt && !(*m.runner).Engine().Settled() {
 		*m.early++
 	}
 	return to, ok

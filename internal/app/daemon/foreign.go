@@ -26,7 +26,7 @@ const (
 	guid2lid  = "guid2lid"
 )
 
-// foreignMax is the most octets of such a file.
+// foreignMax is the most bytes of such a file.
 const foreignMax = 64 << 20
 
 // fields reads lines of two words, or three; empty lines count for nothing.

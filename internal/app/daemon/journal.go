@@ -69,7 +69,7 @@ type FileJournal struct{ Path string }
 
 const journalVersion = 1
 
-// journalFileMax is the most octets of a journal that is read.
+// journalFileMax is the most bytes of a journal that is read.
 const journalFileMax = 4 << 30
 
 type journalHead struct {
@@ -218,11 +218,11 @@ func (b *journalBlock) block() (change.Block, error) {
 		to   *[mad.DataSize]byte
 		from string
 	}{{&out.Before, b.Before}, {&out.After, b.After}} {
-		octets, err := hex.DecodeString(x.from)
-		if err != nil || len(octets) != len(x.to) {
-			return out, fmt.Errorf("octets %.20q: want %d in hexadecimal", x.from, len(x.to))
+		raw, err := hex.DecodeString(x.from)
+		if err != nil || len(raw) != len(x.to) {
+			return out, fmt.Errorf("bytes %.20q: want %d in hexadecimal", x.from, len(x.to))
 		}
-		copy(x.to[:], octets)
+		copy(x.to[:], raw)
 	}
 	return out, nil
 }

@@ -74,7 +74,7 @@ func TestJournalHoldsAChange(t *testing.T) {
 }
 
 // A journal holds partitions whole: what a field of the type says is neither left
-// out nor worked out anew.
+// out nor worked out again.
 func TestJournalHoldsPartitionsWhole(t *testing.T) {
 	red := observed.Partition{
 		Name: "red", Base: 0x10, Full: []ib.PortGUID{1, 2}, Limited: []ib.PortGUID{3}, Index0: []ib.PortGUID{2}, Order: 4, SL: 5,
@@ -142,7 +142,7 @@ func TestDamagedJournals(t *testing.T) {
 		"empty":           "",
 		"cut off":         good[:len(good)-1],
 		"another version": strings.Replace(good, `"version":1`, `"version":2`, 1),
-		"half an octet":   strings.Replace(good, `"before":"80`, `"before":"8`, 1),
+		"half a byte":     strings.Replace(good, `"before":"80`, `"before":"8`, 1),
 		"an element":      strings.Replace(good, `"LID"`, `"shoe size"`, 1),
 		"a node":          strings.Replace(good, `"node":"0x`, `"node":"y`, 1),
 		"a partition":     strings.Replace(good, `"pkey":"0x0010"`, `"pkey":"0x8010"`, 1),

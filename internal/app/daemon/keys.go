@@ -49,7 +49,7 @@ type keysForm struct {
 
 const keysVersion = 1
 
-// keysFileMax is the most octets of a file of a book.
+// keysFileMax is the most bytes of a file of a book.
 const keysFileMax = 1 << 28
 
 // ThrowAwayKeys are keys that end with the process.
@@ -105,7 +105,7 @@ func makeSecret(path string) error {
 	return files.Replace(path, files.Bytes([]byte(hex.EncodeToString(secret[:])+"\n")))
 }
 
-// secretFileMax is the most octets of a file with a secret.
+// secretFileMax is the most bytes of a file with a secret.
 const secretFileMax = 4 << 10
 
 // readSecret reads a secret: 64 hexadecimal digits, in a regular file that nobody

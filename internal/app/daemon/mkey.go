@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/files"
 )
 
-// keyFileMax is the most octets of a file with a key.
+// keyFileMax is the most bytes of a file with a key.
 const keyFileMax = 4 << 10
 
 // LoadMKey reads the M_Key of a fabric: one number of 64 bits, decimal or with

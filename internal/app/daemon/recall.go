@@ -15,7 +15,7 @@ type recall struct {
 	load func() (files.All, error) // nil: nothing is shared
 	from ib.PortGUID
 	due  bool
-	// lacks tells that hosts may have registered with a former master what is not known
+	// lacks reports whether hosts may have registered with a former master what is not known
 	// here: until a pass has asked them to register again.
 	lacks bool
 }

@@ -17,7 +17,7 @@ import (
 const (
 	lockFile   = "lock"
 	rotateFile = "rotate.json"
-	// rotateMax is the most octets of a request, lockMax of a lock.
+	// rotateMax is the most bytes of a request, lockMax of a lock.
 	rotateMax, lockMax = 16 << 20, 64
 )
 

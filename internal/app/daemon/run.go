@@ -27,7 +27,7 @@ type Runner struct {
 	record  phases.Record
 	window  int       // of requests, if not the link's
 	shown   time.Time // when progress was last shown
-	// isAnnounced tells that SMInfo is answered, announced is the error of setting IsSM.
+	// isAnnounced reports whether SMInfo is answered, announced is the error of setting IsSM.
 	isAnnounced bool
 	announced   error
 	asked       asked

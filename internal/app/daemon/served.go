@@ -34,7 +34,7 @@ type Served struct {
 	// counts.
 	next     *policy.Policy
 	followed bool // next was set by another manager
-	// following tells that of what take gave last, for the goroutine of Run.
+	// following reports whether of what take gave last, for the goroutine of Run.
 	following bool
 	// given is when the engine was given one to carry out, atWork that it has not done so
 	// yet, and turn how long it has for that. One that it follows gives it nothing to do.

@@ -66,7 +66,7 @@ func askedIn(o sweep.Options) []string {
 	return out
 }
 
-// snapshotFileMax is the most octets of a snapshot that is read.
+// snapshotFileMax is the most bytes of a snapshot that is read.
 const snapshotFileMax = 16 << 30
 
 // LoadSnapshot reads the file that SaveSnapshot wrote.

@@ -30,11 +30,11 @@ type stateFile struct {
 	// Fences are the switch ports that are fenced, with the reason of each, by
 	// node GUID and port number.
 	Fences map[string]string `json:"fences,omitempty"`
-	// Aliases tells that a policy has given alias GUIDs.
+	// Aliases reports whether a policy has given alias GUIDs.
 	Aliases bool `json:"aliases,omitempty"`
 	// Names are names of policies that have found a port, sorted.
 	Names []string `json:"names,omitempty"`
-	// Managed tells that a run was master of the subnet.
+	// Managed reports whether a run was master of the subnet.
 	Managed bool `json:"managed,omitempty"`
 	// Administration is nil where no run has answered hosts yet.
 	Administration *administrationFile `json:"administration,omitempty"`
@@ -42,7 +42,7 @@ type stateFile struct {
 
 const stateVersion = 1
 
-// stateFileMax is the most octets of a state file that is read.
+// stateFileMax is the most bytes of a state file that is read.
 const stateFileMax = 1 << 30
 
 // readState reads the file; one that does not exist is empty.
@@ -128,7 +128,7 @@ func (s *stateFile) assigned() (desired.Assigned, error) {
 	return a, nil
 }
 
-// stateProbe is how many octets are written to see whether there is room.
+// stateProbe is how many bytes are written to see whether there is room.
 const stateProbe = 4096
 
 // CheckState tells before anything is sent that a state file could not be kept.

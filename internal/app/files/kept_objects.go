@@ -31,13 +31,13 @@ const (
 	headKey        = Prefix + "head"
 	partPrefix     = Prefix + "part/"
 	// parts is into how many objects everything is dealt out, by the hash of what each
-	// entry is about: a change writes one or two of them, of some thousand octets on a
+	// entry is about: a change writes one or two of them, of some thousand bytes on a
 	// fabric of some thousand hosts.
 	parts        = 512
 	cablesPrefix = Prefix + "cables/"
-	// cablesChunk is how much of the list of cables is in one object, in octets.
+	// cablesChunk is how much of the list of cables is in one object, in bytes.
 	cablesChunk = 128 << 10
-	// ObjectsMax bounds what is read and written, in octets of all objects.
+	// ObjectsMax bounds what is read and written, in bytes of all objects.
 	ObjectsMax = store.MaxCommit / 2
 	// leaseStep is to what the end of a lease is rounded up, so that saving again does not
 	// change every service: a service may outlive its lease by so much.
@@ -174,7 +174,7 @@ func (o *Objects) All(saKey ib.SMKey, now time.Time) (a All, some bool, err erro
 		return a, false, fmt.Errorf("%s: %w", key, o.bad[key])
 	}
 	if o.size > ObjectsMax {
-		return a, false, fmt.Errorf("%s: %d octets, want at most %d", Prefix, o.size, ObjectsMax)
+		return a, false, fmt.Errorf("%s: %d bytes, want at most %d", Prefix, o.size, ObjectsMax)
 	}
 	state, book, err := o.gather(now)
 	if err != nil {

@@ -92,7 +92,7 @@ func changes(t testing.TB, o *Objects, a *All, now time.Time) []store.Object {
 	return list
 }
 
-func octets(list []store.Object) (n int) {
+func sizeOf(list []store.Object) (n int) {
 	for _, x := range list {
 		n += len(x.Value)
 	}
@@ -152,8 +152,8 @@ func TestObjectsRoundTrip(t *testing.T) {
 	g.Members[3].State = sa.JoinFull
 	list := changes(t, &o, &want, now)
 	standby.Enter(list)
-	if len(list) != 2 || octets(list) > 8<<10 {
-		t.Errorf("a member changed: %d objects, %d octets", len(list), octets(list))
+	if len(list) != 2 || sizeOf(list) > 8<<10 {
+		t.Errorf("a member changed: %d objects, %d bytes", len(list), sizeOf(list))
 	}
 	want.Cables = want.Cables[:100]
 	standby.Enter(changes(t, &o, &want, now))
@@ -247,7 +247,7 @@ func BenchmarkObjects(b *testing.B) {
 		for i := range b.N {
 			a.Registered.Groups.Groups[0].Members[i%3456].Proxy = !a.Registered.Groups.Groups[0].Members[i%3456].Proxy
 			list := changes(b, &o, &a, now)
-			b.ReportMetric(float64(octets(list)), "octets")
+			b.ReportMetric(float64(sizeOf(list)), "bytes")
 		}
 	})
 	b.Run("all", func(b *testing.B) {
@@ -258,7 +258,7 @@ func BenchmarkObjects(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		b.ReportMetric(float64(octets(first)), "octets")
+		b.ReportMetric(float64(sizeOf(first)), "bytes")
 		b.ReportMetric(float64(len(first)), "objects")
 	})
 	b.Run("all that was read before", func(b *testing.B) {

@@ -33,7 +33,7 @@ type Registered struct {
 }
 
 // administrationFile is Registered in the state file. Records are in hex, as on
-// the wire. Of the SA_Key only a salted sum is kept, which tells whether it is
+// the wire. Of the SA_Key only a salted sum is kept, which reports whether it is
 // the same still.
 type administrationFile struct {
 	Saved         time.Time              `json:"saved"`
@@ -89,7 +89,7 @@ type subscriptionEntry struct {
 	Enum    uint16 `json:"enum"`
 }
 
-// saltSize is that of administrationFile.Salt, in octets.
+// saltSize is that of administrationFile.Salt, in bytes.
 const saltSize = 16
 
 func keySum(salt []byte, key ib.SMKey) string {
@@ -288,11 +288,11 @@ func (e *subscriptionEntry) decode() (x server.Subscription, err error) {
 	return x, unhex(e.Inform, sa.InformInfoSize, &x.Inform)
 }
 
-// unhex reads a record as on the wire: filled up to whole 8 octets.
+// unhex reads a record as on the wire: filled up to whole 8 bytes.
 func unhex(text string, size int, to sa.Record) error {
 	b, err := hex.DecodeString(text)
 	if want := (size + 7) / 8 * 8; err == nil && len(b) != want {
-		err = fmt.Errorf("%d octets, want %d", len(b), want)
+		err = fmt.Errorf("%d bytes, want %d", len(b), want)
 	}
 	if err == nil {
 		err = to.UnmarshalBinary(b)

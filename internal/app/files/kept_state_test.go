@@ -181,7 +181,7 @@ func TestObjectsOfWhatIsThere(t *testing.T) {
 			}
 		}
 		if got, _, err := o.All(testKey, now); n != chunks || err != nil || !bytes.Equal(got.Cables, a.Cables) {
-			t.Errorf("a list of %d octets: %d chunks, %d octets, %v", size, n, len(got.Cables), err)
+			t.Errorf("a list of %d bytes: %d chunks, %d bytes, %v", size, n, len(got.Cables), err)
 		}
 	}
 	a.Cables = bytes.Repeat([]byte("x"), 2*cablesChunk)
@@ -197,15 +197,15 @@ func TestObjectsOfWhatIsThere(t *testing.T) {
 	if len(list) != 3 || string(list[0].Value) != `{"text":"x"}` || string(list[1].Value) != "{}" || list[2].Key != headKey || o.Sequence() != 2 {
 		t.Errorf("a shorter list: %+v", list)
 	}
-	if sum := octets(list) + octets(first); o.size >= sum || o.size <= octets(list) {
-		t.Errorf("%d octets of %d", o.size, sum)
+	if sum := sizeOf(list) + sizeOf(first); o.size >= sum || o.size <= sizeOf(list) {
+		t.Errorf("%d bytes of %d", o.size, sum)
 	}
 	size := 0
 	for _, n := range o.sizes {
 		size += n
 	}
 	if o.size != size {
-		t.Errorf("%d octets, want %d", o.size, size)
+		t.Errorf("%d bytes, want %d", o.size, size)
 	}
 	// Another SA_Key alone is a change of the head.
 	a.Registered.SAKey++

@@ -26,7 +26,7 @@ import (
 // be read.
 const Patience = 10 * time.Second
 
-// pieceSize is how much of a file is asked for at a time, in octets.
+// pieceSize is how much of a file is asked for at a time, in bytes.
 const pieceSize = 1 << 20
 
 // File is a regular file that is being read.
@@ -34,14 +34,14 @@ type File struct {
 	path     string
 	file     *os.File
 	info     fs.FileInfo
-	limit    int64 // octets, in all
+	limit    int64 // bytes, in all
 	taken    int64 // of them
 	patience time.Duration
 	rest     []byte // that was read and not asked for yet
 	err      error
 }
 
-// Open opens the regular file at path, of which at most limit octets will be
+// Open opens the regular file at path, of which at most limit bytes will be
 // read. Symbolic links are followed. The error names the path and what was
 // expected; a file that is not there is fs.ErrNotExist.
 func Open(path string, limit int64) (*File, error) { return open(path, limit, Patience) }
@@ -61,7 +61,7 @@ func open(path string, limit int64, patience time.Duration) (*File, error) {
 }
 
 func tooLarge(path string, limit int64) error {
-	return fmt.Errorf("%s: larger than %d octets, the most that it may be", path, limit)
+	return fmt.Errorf("%s: larger than %d bytes, the most that it may be", path, limit)
 }
 
 type opened struct {
@@ -149,7 +149,7 @@ func within[T any](f *File, what string, do func() (T, error), late func(T)) (no
 func (f *File) Info() fs.FileInfo { return f.info }
 
 // Read gives what comes next of the file. The error is io.EOF at its end, and
-// names the path when a piece took too long or the file has more octets than it may.
+// names the path when a piece took too long or the file has more bytes than it may.
 func (f *File) Read(p []byte) (int, error) {
 	if len(f.rest) == 0 && f.err == nil {
 		f.next()
@@ -162,7 +162,7 @@ func (f *File) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads the next piece, with one octet more than there may be.
+// next reads the next piece, with one byte more than there may be.
 func (f *File) next() {
 	size := min(pieceSize, f.limit-f.taken+1)
 	f.rest, f.err = within(f, "read", func() ([]byte, error) {
@@ -182,7 +182,7 @@ func (f *File) next() {
 func (f *File) Close() error { return f.file.Close() }
 
 // Read gives all of the regular file at path, as Open does: an error, and
-// nothing, when it has more than limit octets.
+// nothing, when it has more than limit bytes.
 func Read(path string, limit int64) ([]byte, error) {
 	f, err := Open(path, limit)
 	if err != nil {

@@ -27,21 +27,21 @@ func write(t *testing.T, data []byte) string {
 
 func TestRead(t *testing.T) {
 	for _, size := range []int{0, 1, pieceSize - 1, pieceSize, pieceSize + 1, 3*pieceSize + 7} {
-		want := bytes.Repeat([]byte("octets!"), size/7+1)[:size]
+		want := bytes.Repeat([]byte("bytes!"), size/7+1)[:size]
 		path := write(t, want)
 		if got, err := Read(path, int64(size)); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%d octets: %d were read, %v", size, len(got), err)
+			t.Errorf("%d bytes: %d were read, %v", size, len(got), err)
 		}
 		link := filepath.Join(t.TempDir(), "link")
 		if err := os.Symlink(path, link); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := Read(link, pieceSize*4); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%d octets by a link: %d were read, %v", size, len(got), err)
+			t.Errorf("%d bytes by a link: %d were read, %v", size, len(got), err)
 		}
 		if size > 0 {
 			if got, err := Read(path, int64(size-1)); err == nil || got != nil || !strings.Contains(err.Error(), path+": larger than") {
-				t.Errorf("%d octets where one fewer may be: %d were read, %v", size, len(got), err)
+				t.Errorf("%d bytes where one fewer may be: %d were read, %v", size, len(got), err)
 			}
 		}
 	}
@@ -95,7 +95,7 @@ func TestFIFOInPlaceOfAFile(t *testing.T) {
 			default:
 			}
 			_ = os.Remove(path)
-			_ = os.WriteFile(path, []byte("octets"), 0o600)
+			_ = os.WriteFile(path, []byte("bytes"), 0o600)
 			_ = os.Remove(path)
 			_ = os.Link(spare, path)
 		}
@@ -103,7 +103,7 @@ func TestFIFOInPlaceOfAFile(t *testing.T) {
 	read, refused := 0, 0
 	for range 3000 {
 		switch data, err := Read(path, 64); {
-		case err == nil && (string(data) == "octets" || len(data) == 0):
+		case err == nil && (string(data) == "bytes" || len(data) == 0):
 			read++
 		case err != nil && (errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), "a FIFO: want a regular file")):
 			refused++
@@ -129,8 +129,8 @@ func TestFileThatGrows(t *testing.T) {
 	if err := os.WriteFile(path, make([]byte, 100), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if data, err := io.ReadAll(f); err == nil || len(data) != 0 || !strings.Contains(err.Error(), "larger than 10 octets") {
-		t.Errorf("%d octets, %v", len(data), err)
+	if data, err := io.ReadAll(f); err == nil || len(data) != 0 || !strings.Contains(err.Error(), "larger than 10 bytes") {
+		t.Errorf("%d bytes, %v", len(data), err)
 	}
 }
 

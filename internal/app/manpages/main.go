@@ -1,7 +1,7 @@
 // Command manpages writes a manual page for every command of ibwarden into a directory,
 // from the help texts, and optionally the completions for bash, zsh and fish into another.
 // SOURCE_DATE_EPOCH is the date of the pages, so that the same sources give the same
-// octets.
+// bytes.
 package main
 
 import (
@@ -57,7 +57,7 @@ func write(dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(page, mended(text, at), 0o644); err != nil {
+		if err := os.WriteFile(page, asManDoc(text, at), 0o644); err != nil {
 			return err
 		}
 	}
@@ -71,9 +71,9 @@ var (
 	option = regexp.MustCompile(`(?m)^\.(?:PP|SH (.*))\n(\\fB.*)\n\t(.*)\n\n?`)
 )
 
-// mended writes options as paragraphs with a tag, and the date as mandoc and groff know
+// asManDoc writes options as paragraphs with a tag, and the date as mandoc and groff know
 // it.
-func mended(page []byte, date string) []byte {
+func asManDoc(page []byte, date string) []byte {
 	page = heading.ReplaceAll(page, []byte(`$1 "`+date+`"`))
 	return option.ReplaceAllFunc(page, func(found []byte) []byte {
 		part := option.FindSubmatch(found)

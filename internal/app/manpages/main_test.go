@@ -61,7 +61,7 @@ func TestCompletions(t *testing.T) {
 			t.Errorf("%s has no %q (%v)", name, has, err)
 		}
 	}
-	page := string(mended([]byte(".TH \"A\" \"1\" \"Nov 2026\" \"b\"\n.SH OPTIONS\n\\fB--x\\fP=1\n\twhat it does\n\n.PP\n\\fB--y\\fP=2\n\tmore\n\n"), "2026-11-23"))
+	page := string(asManDoc([]byte(".TH \"A\" \"1\" \"Nov 2026\" \"b\"\n.SH OPTIONS\n\\fB--x\\fP=1\n\twhat it does\n\n.PP\n\\fB--y\\fP=2\n\tmore\n\n"), "2026-11-23"))
 	if want := ".TH \"A\" \"1\" \"2026-11-23\" \"b\"\n.SH OPTIONS\n.TP\n\\fB--x\\fP=1\nwhat it does\n.TP\n\\fB--y\\fP=2\nmore\n"; page != want {
 		t.Errorf("%q, want %q", page, want)
 	}

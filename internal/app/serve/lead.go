@@ -31,7 +31,7 @@ type leader struct {
 	// not shared.
 	masters chan bool
 	master  atomic.Bool // as it was last told
-	// alone tells that a round of questions showed no other master, and that it has not been
+	// alone reports whether a round of questions showed no other master, and that it has not been
 	// looked at yet.
 	alone atomic.Bool
 	led   chan struct{} // closed when masters is not read any more

@@ -44,7 +44,7 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.clients, "tls-client-ca", "", "file with the CAs of client certificates, PEM")
 }
 
-// secretMax bounds the files of certificates and keys, in octets.
+// secretMax bounds the files of certificates and keys, in bytes.
 const secretMax = 1 << 20
 
 // Check says what is wrong with the flags, before anything is opened.

@@ -23,7 +23,7 @@ const (
 	seenSuffix = ".seen"
 )
 
-// seenFileMax is the most octets of such a file that is read.
+// seenFileMax is the most bytes of such a file that is read.
 const seenFileMax = 1 << 20
 
 // seenFile is the form of the file.

@@ -46,7 +46,7 @@ type Service struct {
 	scratch string
 	// stop ends the API; nil while it is not served.
 	stop func()
-	// shared tells that other managers use the store.
+	// shared reports whether other managers use the store.
 	shared bool
 	leader
 	file    atomic.Pointer[resource.File] // a policy file that waits until this one is the master

@@ -230,7 +230,7 @@ func (k *Shared) turn(e *engine.Engine) {
 	k.jobs <- k.job(e)
 }
 
-// forget has everything read anew: a store that was rolled back, and is accepted or put right,
+// forget has everything read again: a store that was rolled back, and is accepted or put right,
 // does not have what it is known to have had.
 func (k *Shared) forget() {
 	k.mu.Lock()

@@ -200,7 +200,7 @@ func TestWhenAMasterWrites(t *testing.T) {
 	step("still none", other, false)
 	step("master again", e, true)
 
-	// A store that was rolled back, and is accepted, is read anew and written.
+	// A store that was rolled back, and is accepted, is read again and written.
 	k.back, k.mark, k.tried, k.due = true, 9, store.Object{Key: "x"}, false
 	k.objects.Enter([]store.Object{{Key: files.Prefix + "head", Value: []byte(`{"version":1,"sequence":9}`)}})
 	k.fresh = true
@@ -256,7 +256,7 @@ func TestWhatOthersWroteBetween(t *testing.T) {
 		t.Fatalf("the first: %d objects by %v, missed %v", len(list), by, k.missed)
 	}
 	if list[len(list)-1].Key != files.Prefix+"head" {
-		t.Fatalf("the last one is %s: it is what tells whether all was written", list[len(list)-1].Key)
+		t.Fatalf("the last one is %s: it is what reports whether all was written", list[len(list)-1].Key)
 	}
 	// It was done, and nobody said so.
 	k.tried = list[len(list)-1]

@@ -23,7 +23,7 @@ const (
 	requestTime = 10 * time.Second
 	answerTime  = 60 * time.Second
 	idleTime    = 30 * time.Second
-	// HeadersMax is the most octets of a request's headers (net/http adds 4 KiB).
+	// HeadersMax is the most bytes of a request's headers (net/http adds 4 KiB).
 	HeadersMax = 8 << 10
 	// closeTime is how long answers under way may take when the service ends.
 	closeTime = time.Second

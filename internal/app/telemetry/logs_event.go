@@ -25,9 +25,9 @@ type EventDescription struct {
 	Attrs []slog.Attr
 	// Reporter is whose word it is, where that is a port's.
 	Reporter string
-	// Stands tells that every pass says it again while it is so.
+	// Stands reports whether every pass says it again while it is so.
 	Stands bool
-	// Each tells that none is left out, however many there are.
+	// Each reports whether none is left out, however many there are.
 	Each bool
 }
 

@@ -14,7 +14,7 @@ import (
 // once, but for Event and Tick.
 type Log struct {
 	*slog.Logger
-	// Verbose tells that tables are wanted.
+	// Verbose reports whether tables are wanted.
 	Verbose bool
 	text    *text
 	json    bool

@@ -11,7 +11,7 @@ const (
 	// repeatPeriod is how long the same event is counted after it was said, and
 	// those of a kind.
 	repeatPeriod = 10 * time.Second
-	// standingPeriod is how long what every pass finds anew is counted after it was
+	// standingPeriod is how long what every pass finds again is counted after it was
 	// said: a policy that names nobody, for one.
 	standingPeriod = time.Hour
 	// kindMax is how many events of one kind are said in that time, reporterMax how

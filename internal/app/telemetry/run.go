@@ -40,7 +40,7 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.hosts, "counters-hca", false, "with --metrics, read the counters of hosts too, and export the metrics infiniband_hca_*")
 	flags.BoolVar(&f.details, "counters-rcv-err-details", false, "with --metrics, read PortRcvErrorDetails too: why packets were received with an error")
 	flags.StringVar(&f.webhook, "webhook", "", "URL that alarms are posted to (drift, exposure, unknown verdicts, managers that are not trusted): https, or http on a loopback address")
-	flags.StringVar(&f.secret, "webhook-secret-file", "", "file with the secret that signs what is posted, at least 16 octets; only its owner may be able to read it")
+	flags.StringVar(&f.secret, "webhook-secret-file", "", "file with the secret that signs what is posted, at least 16 bytes; only its owner may be able to read it")
 }
 
 // Address is where metrics are to be served; empty for nowhere.
@@ -65,7 +65,7 @@ func (f *Flags) checkPeriod() error {
 	return nil
 }
 
-// secretMax is the most octets of a file with a secret.
+// secretMax is the most bytes of a file with a secret.
 const secretMax = 4096
 
 // openWebhook returns a sender; nil where none is wanted.

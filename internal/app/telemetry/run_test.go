@@ -46,7 +46,7 @@ func TestWebhookFlags(t *testing.T) {
 		"no webhook":       {"", good, "there is no --webhook"},
 		"no file":          {"https://h/", filepath.Join(dir, "none"), "no such file"},
 		"for all to read":  {"https://h/", file("open", "0123456789abcdef", 0o644), "mode 0644"},
-		"short":            {"https://h/", file("short", "0123456789abcde\n", 0o600), "15 octets"},
+		"short":            {"https://h/", file("short", "0123456789abcde\n", 0o600), "15 bytes"},
 		"long":             {"https://h/", file("long", strings.Repeat("x", secretMax+1), 0o600), "long"},
 		"without TLS":      {"http://192.0.2.1/", good, "want https"},
 		"a password in it": {"https://u:hidden@h/", good, "user or password"},

@@ -24,7 +24,7 @@ type Notifier struct {
 // watchdogShare is how many signs of life are sent in the time of the watchdog.
 const watchdogShare = 4
 
-// statusMax is the most octets of a status.
+// statusMax is the most bytes of a status.
 const statusMax = 200
 
 // NewNotifier connects to the service manager that the environment names, if it names one:

@@ -107,7 +107,7 @@ func (t *Telemetry) Collect(c prometheus.Collector) { t.samples.MustRegister(c) 
 // LastTurn is when the engine loop last turned.
 func (t *Telemetry) LastTurn() time.Time { return time.Unix(0, t.turned.Load()) }
 
-// Turn is called by the engine loop whenever it turns. busy tells that the manager is at
+// Turn is called by the engine loop whenever it turns. busy says that the manager is at
 // work; state is called if a copy of its state is wanted.
 func (t *Telemetry) Turn(s Status, busy bool, state func() *metrics.State) {
 	now := t.now()

@@ -195,7 +195,7 @@ func dial(t *testing.T, s *Server) net.Conn {
 	return c
 }
 
-// status sends octets and returns the status of the answer; 0 for none.
+// status sends bytes and returns the status of the answer; 0 for none.
 func status(c net.Conn, text string) int {
 	_ = c.SetDeadline(time.Now().Add(30 * time.Second))
 	_, _ = io.WriteString(c, text)
@@ -234,7 +234,7 @@ func TestHostsAndHeaders(t *testing.T) {
 	}
 }
 
-// TestSlowClients: as many connections as there may be that say nothing, or one octet
+// TestSlowClients: as many connections as there may be that say nothing, or one byte
 // now and then, keep an honest client waiting for no longer than a request's headers may
 // take, and are closed.
 func TestSlowClients(t *testing.T) {

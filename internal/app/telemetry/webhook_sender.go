@@ -47,9 +47,9 @@ const (
 	// firstWait is the wait after the first attempt; it doubles, up to longestWait.
 	firstWait   = time.Second
 	longestWait = 30 * time.Second
-	// answerMax is how many octets of an answer are read.
+	// answerMax is how many bytes of an answer are read.
 	answerMax = 64 << 10
-	// SecretMin is the least length of a secret in octets.
+	// SecretMin is the least length of a secret in bytes.
 	SecretMin = 16
 	// webhookCloseTime is how long Close waits for deliveries.
 	webhookCloseTime = 3 * time.Second
@@ -106,7 +106,7 @@ func NewWebhookSender(to string, secret []byte, report func(error)) (*WebhookSen
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, fmt.Errorf("scheme %q: want https", u.Scheme)
 	case len(secret) < SecretMin:
-		return nil, fmt.Errorf("the secret has %d octets: want at least %d", len(secret), SecretMin)
+		return nil, fmt.Errorf("the secret has %d bytes: want at least %d", len(secret), SecretMin)
 	}
 	ctx, end := context.WithCancel(context.Background())
 	s := &WebhookSender{
@@ -208,7 +208,7 @@ func WebhookSignature(secret []byte, unix int64, body []byte) string {
 	return "sha256=" + hex.EncodeToString(m.Sum(nil))
 }
 
-// post sends once; again tells that it may be tried again.
+// post sends once; again says that it may be tried again.
 func (s *WebhookSender) post(ctx context.Context, id string, body []byte) (again bool, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
 	if err != nil {

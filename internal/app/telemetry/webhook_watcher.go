@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 )
 
-// textMax is the most octets of a text that names devices.
+// textMax is the most bytes of a text that names devices.
 const textMax = 500
 
 // AlarmWatcher turns the events of one manager into alarms. One goroutine uses it.

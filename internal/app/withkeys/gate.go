@@ -17,7 +17,7 @@ import (
 type Gate struct {
 	// Write lets Sets of subnet and performance management through.
 	Write bool
-	// Table reads the table anew; an error leaves the one before in force.
+	// Table reads the table again; an error leaves the one before in force.
 	Table func() (*Table, error)
 	// Fresh is how old a table may be that knows where a packet goes, Least the least time
 	// between two, however often one does not.

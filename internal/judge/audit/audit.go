@@ -121,7 +121,7 @@ type Options struct {
 	// Earlier is an earlier reading of the same fabric, for what shows in time
 	// only; nil when there is none.
 	Earlier *observed.Fabric
-	// KeysConcealed tells that M_Keys of the two readings cannot be compared with
+	// KeysConcealed reports whether M_Keys of the two readings cannot be compared with
 	// each other.
 	KeysConcealed bool
 	// Unread is what the sweep asked for and did not get.

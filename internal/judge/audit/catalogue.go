@@ -42,7 +42,7 @@ type Entry struct {
 	Title    string
 	Severity Severity
 	Profile  Profile
-	// Checkable tells that it can be read over the wire; How says what is read
+	// Checkable reports whether it can be read over the wire; How says what is read
 	// and Advice what to do, or Why the reason when it cannot.
 	Checkable        bool
 	How, Advice, Why string

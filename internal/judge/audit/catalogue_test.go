@@ -17,7 +17,7 @@ type fixture struct {
 	mutate func(*site)
 	where  string // part of the finding's place
 	read   string // part of what it says
-	// unknown tells that the check can only say that it does not know.
+	// unknown reports whether the check can only say that it does not know.
 	unknown bool
 }
 
@@ -168,7 +168,7 @@ var fixtures = map[string][]fixture{
 	},
 	"mkey-weak": {
 		{"small", func(s *site) { s.hosts[0].Info.MKey = 0xFACE }, "h0", "2^32", false},
-		{"repeated", func(s *site) { s.hosts[0].Info.MKey = 0x0102_0301_0203_0102 }, "h0", "octets", false},
+		{"repeated", func(s *site) { s.hosts[0].Info.MKey = 0x0102_0301_0203_0102 }, "h0", "bytes", false},
 		{"port GUID", func(s *site) { s.hosts[0].Info.MKey = ib.MKey(s.hosts[0].GUID) }, "h0", "GUID", false},
 		{"SM_Key", func(s *site) { s.hosts[0].Info.MKey = ib.MKey(s.hosts[7].SMInfo.SMKey) }, "h0", "SM_Key", false},
 	},

@@ -23,7 +23,7 @@ var keyChecks = []check{
 		how:    "PortInfo.M_Key of end ports of different nodes; a hidden key is unknown",
 		advice: "use a manager that gives each port its own key: an attacker who learns a shared key from one host controls all ports", run: (*auditor).mkeyShared},
 	{number: 27, name: "mkey-weak", title: "An M_Key can be guessed", severity: High, profile: Tenant,
-		how:    "PortInfo.M_Key of end ports: below 2^32, of fewer than four different octets, or equal to a GUID of the node or to an SM_Key; a hidden key is unknown",
+		how:    "PortInfo.M_Key of end ports: below 2^32, of fewer than four different bytes, or equal to a GUID of the node or to an SM_Key; a hidden key is unknown",
 		advice: "use random 64-bit M_Keys", run: (*auditor).mkeyWeak},
 	{number: 28, name: "mkey-disclosed", title: "An M_Key was sent to an unknown device", severity: Critical,
 		why: "it is visible in the packets of the manager, not in the state of devices"},
@@ -131,7 +131,7 @@ func weakness(key uint64) string {
 	case key < 1<<32:
 		return "it is below 2^32"
 	case len(distinct) < 4:
-		return "it has fewer than four different octets"
+		return "it has fewer than four different bytes"
 	}
 	return ""
 }

@@ -15,7 +15,7 @@ type Class struct {
 	// PKeys are the keys, one for each partition, full when any of them is;
 	// ordered by partition.
 	PKeys []ib.PKey `json:"pkeys"`
-	// Unread tells that the tables were not read whole: there may be more.
+	// Unread reports whether the tables were not read whole: there may be more.
 	Unread bool `json:"unread"`
 	Count  int  `json:"count"`
 	// Ports are the first MaxListed of them by GUID.

@@ -37,7 +37,7 @@ func carriesData(p *observed.Port) bool {
 type guard struct {
 	// isShared is the switch port, or the end port itself when there is none.
 	at *observed.Port
-	// enforced tells that the switch port holds the end port to its table in
+	// enforced reports whether the switch port holds the end port to its table in
 	// both directions, and that the table was read.
 	enforced bool
 	// gap says why nothing holds the end port; empty when something does, when

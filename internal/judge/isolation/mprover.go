@@ -44,12 +44,12 @@ type held struct {
 // Prove judges the multicast forwarding tables, as ProveMulticast does. It keeps
 // neither allowed nor groups.
 func (p *MulticastProver) Prove(f *observed.Fabric, allowed []observed.Partition, groups []Group) *Multicast {
-	anew := !p.reading.reads(f)
-	if anew {
+	again := !p.reading.reads(f)
+	if again {
 		p.reading = read(f)
 	}
-	changed, all := p.given.follow(allowed, p.reading.led, anew)
-	if anew || all {
+	changed, all := p.given.follow(allowed, p.reading.led, again)
+	if again || all {
 		p.spreads = nil
 	}
 	for _, g := range changed {
@@ -57,7 +57,7 @@ func (p *MulticastProver) Prove(f *observed.Fabric, allowed []observed.Partition
 			delete(p.spreads, mlid)
 		}
 	}
-	p.follow(groups, anew)
+	p.follow(groups, again)
 	return p.conclude()
 }
 
@@ -102,12 +102,12 @@ func (p *MulticastProver) conclude() *Multicast {
 	return m
 }
 
-// follow takes over groups; anew tells that packets go otherwise than they did.
-func (p *MulticastProver) follow(groups []Group, anew bool) {
+// follow takes over groups; again says that packets go otherwise than they did.
+func (p *MulticastProver) follow(groups []Group, again bool) {
 	same := func(a, b Group) bool {
 		return a.MLID == b.MLID && a.Base == b.Base && slices.Equal(a.Receivers, b.Receivers)
 	}
-	if !anew && slices.EqualFunc(p.groups, groups, same) {
+	if !again && slices.EqualFunc(p.groups, groups, same) {
 		return
 	}
 	known := make(map[ib.LID]int, len(groups))
@@ -145,7 +145,7 @@ func (r *reading) missing(g *Group) (n int) {
 
 // follow takes over what is allowed, for the end ports of led, which are others than
 // before where moved says so. changed are those whose partitions may be others than
-// before, all tells that these are all.
+// before, all says that these are all.
 func (x *given) follow(allowed []observed.Partition, led map[ib.PortGUID][]ib.LID, moved bool) (changed []ib.PortGUID, all bool) {
 	valid := make([]*observed.Partition, 0, len(allowed))
 	for i := range allowed {

@@ -142,7 +142,7 @@ func TestMulticastProverFollowsChanges(t *testing.T) {
 				judged[s.Verdict]++
 			}
 			if diff := cmp.Diff(ProveMulticast(w.f, w.allowed, w.groups), got); diff != "" {
-				t.Fatalf("seed %d, step %d: (-anew +kept)\n%s", seed, step, diff)
+				t.Fatalf("seed %d, step %d: (-again +kept)\n%s", seed, step, diff)
 			}
 		}
 	}

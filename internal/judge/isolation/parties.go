@@ -139,7 +139,7 @@ type Between struct {
 	Over, Limited []ib.PKeyBase
 	// Witness is a pair that can talk and may not, else one that can talk; nil for none.
 	Witness *Meeting
-	// TooMany tells that the tables differ too much to compare all: what is not counted
+	// TooMany reports whether the tables differ too much to compare all: what is not counted
 	// is in Unread.
 	TooMany bool
 }

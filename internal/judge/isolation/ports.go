@@ -6,7 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 )
 
-// PortVerdicts are the verdicts on the end ports, each by itself.
+// PortVerdicts are the verdict on each end port.
 type PortVerdicts struct {
 	// Ports are the end ports, by GUID. Proofs of one Prover share the list.
 	Ports []ib.PortGUID

@@ -67,7 +67,7 @@ type Proof struct {
 	// Over are the partitions with a key over which two end ports can talk against the policy
 	// (Violated), or could if one forged its table (ByEndPorts).
 	Over map[ib.PKeyBase]Verdict `json:"-"`
-	// Outdated tells that Outdate has made it Unknown.
+	// Outdated reports whether Outdate has made it Unknown.
 	Outdated bool `json:"-"`
 }
 
@@ -124,7 +124,7 @@ type PairVerdict struct {
 	PKeyA   ib.PKeyBase `json:"pkey_a"`
 	PKeyB   ib.PKeyBase `json:"pkey_b"`
 	Verdict Verdict     `json:"verdict"`
-	// Joined tells that the policy itself joins the two: they share a port, or
+	// Joined reports whether the policy itself joins the two: they share a port, or
 	// members of both share a partition in which one side has a full member. The
 	// manager's own port, which may be in all of them, does not count. It is worked out up to MaxPartitionsListed partitions.
 	Joined bool   `json:"joined"`

@@ -18,7 +18,7 @@ type SharedPort struct {
 	PKeys []ib.PKey `json:"pkeys"`
 	// Partitions are the names of those of them that the policy knows.
 	Partitions []string `json:"partitions"`
-	// Manager tells that it is the subnet manager's own port.
+	// Manager reports whether it is the subnet manager's own port.
 	Manager bool `json:"manager"`
 }
 
@@ -63,18 +63,18 @@ func (p *Prover) shown(set int32) shown {
 // ports: hostile tables can make as many classes as ports.
 const maxComparisons = 1 << 22
 
-// maxMade is the number of new classes from which on all are searched anew.
+// maxMade is the number of new classes from which on all are searched again.
 const maxMade = 64
 
 // sharedSearch knows which classes of a relation are shared ports, and why. After a
 // change it searches those again whose reason has gone. Where it gives up it knows
-// nothing, and begins anew.
+// nothing, and begins again.
 type sharedSearch struct {
 	sets    *keySets
 	classes []*class // in no order that matters
 	holders map[ib.PKeyBase]*holders
 	// made are the classes that are new, or have several ports where they had one,
-	// since the last look; changed tells that there is anything new, or gone.
+	// since the last look; changed says that there is anything new, or gone.
 	made    []*class
 	changed bool
 	gaveUp  bool
@@ -155,22 +155,22 @@ func (m *sharedSearch) look() {
 	if !m.changed {
 		return
 	}
-	anew := m.gaveUp || len(m.made) > maxMade
-	if !anew {
+	again := m.gaveUp || len(m.made) > maxMade
+	if !again {
 		m.search(false)
 	}
-	if anew || m.left < 0 {
+	if again || m.left < 0 {
 		m.search(true)
 	}
 	m.gaveUp = m.left < 0
 	m.made, m.changed = m.made[:0], false
 }
 
-// search looks for a reason where there is none, or for all classes anew.
-func (m *sharedSearch) search(anew bool) {
+// search looks for a reason where there is none, or for all classes again.
+func (m *sharedSearch) search(again bool) {
 	m.left = m.most
 	for _, c := range m.classes {
-		if anew || !m.stands(c) {
+		if again || !m.stands(c) {
 			c.reason = m.reasonFor(c)
 		}
 	}

@@ -92,7 +92,7 @@ func TestSharedPortsFollowChanges(t *testing.T) {
 				t.Fatalf("seed %d, step %d: found %d shared ports of %d and did not give up", seed, step, len(found.SharedPorts), len(names))
 			}
 			if diff := cmp.Diff(Prove(s.f, nil).SharedPorts, got.SharedPorts); diff != "" {
-				t.Fatalf("seed %d, step %d: (-anew +kept)\n%s", seed, step, diff)
+				t.Fatalf("seed %d, step %d: (-again +kept)\n%s", seed, step, diff)
 			}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // find looks for an entry of p's P_Key table among those that were read; index
-// is -1 when there is none, and known tells that there can be none.
+// is -1 when there is none, and known says that there can be none.
 func find(p *observed.Port, want func(ib.PKey) bool) (index int, key ib.PKey, known bool) {
 	for i, k := range p.ReadPKeys() {
 		if want(k) {

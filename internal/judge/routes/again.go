@@ -74,7 +74,7 @@ func (s *Standing) Again(in *Input) bool {
 }
 
 // Around is Again for other tables of the very subnet of the Standing, from which links
-// between switches may have gone since, or are back: the links are read anew, and the end
+// between switches may have gone since, or are back: the links are read again, and the end
 // ports, LIDs and lanes are those that were judged.
 func (s *Standing) Around(tables []Table, groups []Group) bool {
 	in := *s.j.in
@@ -202,7 +202,7 @@ func (j *Job) same(at int32, was *link) int32 {
 type again struct {
 	j, old *Job
 	dependencies
-	// more tells that some packets wait that did not.
+	// more reports whether some packets wait that did not.
 	more bool
 }
 

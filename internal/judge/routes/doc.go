@@ -24,8 +24,8 @@
 //
 // The cost: for every LID each switch is looked at once. Where the ways to a switch are
 // equally long for all of its LIDs, which a comparison shows, a LID costs one look-up for
-// each switch. Memory is for each part of the work (Job.Part): 8 octets for each link,
-// direction and lane, and for each 64 links that the switch behind it has; one octet for
+// each switch. Memory is for each part of the work (Job.Part): 8 bytes for each link,
+// direction and lane, and for each 64 links that the switch behind it has; one byte for
 // each pair of switches, for those pairs whose second switch has LIDs of this part; and 72
-// octets for each switch.
+// bytes for each switch.
 package routes

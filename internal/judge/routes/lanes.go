@@ -20,13 +20,13 @@ type mapping [smp.SLCount]uint8
 type lanes struct {
 	levels SLs // that may occur
 	vls    []ib.VL
-	// flat tells that between all pairs of ports of all switches a level has the same lane,
+	// flat reports whether between all pairs of ports of all switches a level has the same lane,
 	// as in whole, and no switch drops a packet for its level.
 	flat  bool
 	whole mapping
 	// laneSets are, where flat, the lanes of each layer.
 	laneSets []uint16
-	// everywhere tells that packets for the LID of a CA start at every switch, all with the
+	// everywhere reports whether packets for the LID of a CA start at every switch, all with the
 	// same levels.
 	everywhere bool
 

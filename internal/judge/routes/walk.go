@@ -11,7 +11,7 @@ type walk struct {
 	ends  []ending
 	// steps are the links up to there, or up to the circle.
 	steps []int32
-	// stops tells that packets which leave a switch end at the next one.
+	// stops reports whether packets which leave a switch end at the next one.
 	stops    []bool
 	anyStops bool
 	path     []int32

@@ -14,7 +14,7 @@ import (
 type Over struct {
 	PKey ib.PKeyBase
 	Name string
-	// Delivered tells that packets get through both ways; There and Back say what
+	// Delivered reports whether packets get through both ways; There and Back say what
 	// becomes of them.
 	Delivered bool
 	There     reach.Disposition

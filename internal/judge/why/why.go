@@ -76,7 +76,7 @@ type Answer struct {
 	Sentence string
 	// Shared are the partitions of which both hold a key, by number.
 	Shared []Shared
-	// Remedies are changes of which each by itself would let the two talk; none where
+	// Remedies are changes, any one of which would let the two talk; none where
 	// they do.
 	Remedies []Remedy
 }

@@ -165,7 +165,7 @@ func repair(t *reach.Trace) string {
 	case reach.InboundRaw, reach.OutboundRaw:
 		return "the raw filter of that switch port stops it"
 	case reach.LinkState, reach.DeadEnd:
-		return "have a subnet manager bring the link up; if it is Down, mend the cable or enable the port"
+		return "have a subnet manager bring the link up; if it is Down, fix the cable or enable the port"
 	case reach.NoLane:
 		return "give the service level a virtual lane on that port (the settings of virtual lanes in the policy)"
 	}

@@ -76,7 +76,7 @@ type Report struct {
 	Disposition string `json:"disposition"`
 	Reason      string `json:"reason"`
 	Hops        []Hop  `json:"hops"`
-	// Agrees tells that nothing differs.
+	// Agrees reports whether nothing differs.
 	Agrees      bool     `json:"agrees"`
 	Differences []string `json:"differences"`
 	// Gaps is what could not be made as it was read, at most MaxGaps.

@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the files below testdata anew")
+var update = flag.Bool("update", false, "write the files below testdata again")
 
 // Story is a row of steps. The zero value has none.
 type Story struct{ steps []step }
 
 type step struct{ what, follows string }
 
-// sumLength is how many octets of the sum of what followed a file has for each step: a file of
+// sumLength is how many bytes of the sum of what followed a file has for each step: a file of
 // all that followed would be too long to read, and too long to keep.
 const sumLength = 4
 

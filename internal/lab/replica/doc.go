@@ -4,11 +4,11 @@
 //	Build          devices, cables and tables as they were read
 //	Gaps           what the snapshot lacks, or no device can hold
 //	Send           one packet of a host whose adapter follows the rules
-//	Forge          octets of a host whose adapter follows none
+//	Forge          bytes of a host whose adapter follows none
 //	Journey        the path of the packet that was sent last
 //
 // The simulated fabric and its end nodes alone decide what happens to a packet: the
-// agents hold the tables, octet for octet as devices answered, and
+// agents hold the tables, byte for byte as devices answered, and
 // this package does not read them to predict a path. It shares
 // no code with the packages that compute paths over a snapshot.
 //

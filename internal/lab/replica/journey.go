@@ -34,7 +34,7 @@ const (
 
 // Journey is the way of a packet that was sent.
 type Journey struct {
-	// Sent tells that the sender's end node let it go.
+	// Sent reports whether the sender's end node let it go.
 	Sent   bool
 	End    End
 	Reason string

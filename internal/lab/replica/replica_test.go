@@ -114,7 +114,7 @@ func TestJourney(t *testing.T) {
 	if hops[1].In != red.Peer.Num || hops[2].Out != friend.Peer.Num {
 		t.Errorf("hops %+v", hops)
 	}
-	// The next packet starts anew.
+	// The next packet starts again.
 	if err := r.Send(at(blue), at(friend), Packet{PKey: 0x8020}); err != nil {
 		t.Fatal(err)
 	}

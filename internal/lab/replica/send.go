@@ -34,7 +34,7 @@ type Packet struct {
 	QKey *ib.QKey
 }
 
-// payload is the length in octets of what is sent; QP1 takes whole management
+// payload is the length in bytes of what is sent; QP1 takes whole management
 // datagrams.
 const payload = 64
 
@@ -160,10 +160,10 @@ func (r *Replica) sendDatagram(from, to *end, a endpoint.Address, index uint16, 
 	return err
 }
 
-// Forge puts octets on the wire at the end port of a CA or router, as a host could whose
+// Forge puts bytes on the wire at the end port of a CA or router, as a host could whose
 // adapter follows no rules, and runs the fabric until nothing is left to happen. To has
 // room for the datagrams that arrive at its QP1.
-func (r *Replica) Forge(from, to observed.Place, octets []byte) error {
+func (r *Replica) Forge(from, to observed.Place, bytes []byte) error {
 	r.begin(from, to)
 	receiver, err := r.end(to)
 	if err != nil {
@@ -172,7 +172,7 @@ func (r *Replica) Forge(from, to observed.Place, octets []byte) error {
 	if err := receiver.expect(); err != nil {
 		return err
 	}
-	if err := r.fabric.Inject(from.Node, from.Port, octets); err != nil {
+	if err := r.fabric.Inject(from.Node, from.Port, bytes); err != nil {
 		return err
 	}
 	return r.run()

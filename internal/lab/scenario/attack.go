@@ -36,7 +36,7 @@ func AttackProfiles() []protect.Profile {
 	return []protect.Profile{protect.None, protect.Basic, protect.Tenant, protect.Strict}
 }
 
-// IsAttack tells whether a script is one of an attack: its first statement says so.
+// IsAttack reports whether a script is one of an attack: its first statement says so.
 func IsAttack(script []byte) bool {
 	for line := range strings.Lines(string(script)) {
 		if words := strings.Fields(line); len(words) > 0 && !strings.HasPrefix(words[0], "#") {

@@ -80,7 +80,7 @@ func attackRun(t *testing.T, a *scenario.Attack, p protect.Profile) (scenario.At
 var open = []string{}
 
 // TestAttacks runs the catalogue under every profile, twice: each attack comes to
-// what its script says, and the second run prints the same octets. With no
+// what its script says, and the second run prints the same bytes. With no
 // protection every one succeeds: that is the control.
 func TestAttacks(t *testing.T) {
 	const repeatedShort = 5 // with -short every fifth is run a second time

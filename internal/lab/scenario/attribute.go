@@ -20,22 +20,22 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// raw is an attribute without a layout: octets by number.
+// raw is an attribute without a layout: bytes by number.
 type raw struct {
-	id     mad.AttributeID
-	Octets [mad.DataSize]uint8
+	id    mad.AttributeID
+	Bytes [mad.DataSize]uint8
 }
 
 func (r *raw) ID() mad.AttributeID { return r.id }
 
 func (r *raw) UnmarshalBinary(data []byte) error {
-	clear(r.Octets[copy(r.Octets[:], data):])
+	clear(r.Bytes[copy(r.Bytes[:], data):])
 	return nil
 }
 
-func (r *raw) AppendBinary(b []byte) ([]byte, error) { return append(b, r.Octets[:]...), nil }
+func (r *raw) AppendBinary(b []byte) ([]byte, error) { return append(b, r.Bytes[:]...), nil }
 
-func (r *raw) Encode(dst *[mad.DataSize]byte) error { *dst = r.Octets; return nil }
+func (r *raw) Encode(dst *[mad.DataSize]byte) error { *dst = r.Bytes; return nil }
 
 // AttributeKind is an attribute that a script can name.
 type AttributeKind struct {
@@ -166,36 +166,36 @@ func SetNumber(to reflect.Value, n uint64) {
 	to.SetUint(n)
 }
 
-// SetBytes writes octets to a field that is an array of at least as many; the
+// SetBytes writes bytes to a field that is an array of at least as many; the
 // rest becomes zero.
-func SetBytes(to reflect.Value, octets []byte) {
+func SetBytes(to reflect.Value, raw []byte) {
 	for i := range to.Len() {
-		var octet byte
-		if i < len(octets) {
-			octet = octets[i]
+		var b byte
+		if i < len(raw) {
+			b = raw[i]
 		}
-		to.Index(i).SetUint(uint64(octet))
+		to.Index(i).SetUint(uint64(b))
 	}
 }
 
-// octetsOf is a field that is an array, as octets.
-func octetsOf(v reflect.Value) []byte {
-	octets := make([]byte, v.Len())
-	for i := range octets {
-		octets[i] = byte(v.Index(i).Uint())
+// bytesOf is a field that is an array, as bytes.
+func bytesOf(v reflect.Value) []byte {
+	raw := make([]byte, v.Len())
+	for i := range raw {
+		raw[i] = byte(v.Index(i).Uint())
 	}
-	return octets
+	return raw
 }
 
-// CompareBytes orders a field that is an array of octets and at most as many
-// octets: the first of the field, or, where whole, all of it and the octets
+// CompareBytes orders a field that is an array of bytes and at most as many
+// bytes: the first of the field, or, where whole, all of it and the bytes
 // filled up with zeros.
-func CompareBytes(field reflect.Value, octets []byte, whole bool) int {
-	got := octetsOf(field)
+func CompareBytes(field reflect.Value, raw []byte, whole bool) int {
+	got := bytesOf(field)
 	if !whole {
-		return bytes.Compare(got[:len(octets)], octets)
+		return bytes.Compare(got[:len(raw)], raw)
 	}
-	return bytes.Compare(got, append(slices.Clone(octets), make([]byte, len(got)-len(octets))...))
+	return bytes.Compare(got, append(slices.Clone(raw), make([]byte, len(got)-len(raw))...))
 }
 
 // ShowAttribute prints a field as a script would write it.
@@ -207,11 +207,11 @@ func ShowAttribute(v reflect.Value) string {
 		return fmt.Sprint(x)
 	}
 	if v.Kind() == reflect.Array {
-		octets := octetsOf(v)
-		if text := bytes.TrimRight(octets, "\x00"); isText(text) {
+		raw := bytesOf(v)
+		if text := bytes.TrimRight(raw, "\x00"); isText(text) {
 			return strconv.Quote(string(text))
 		}
-		return "0x" + hex.EncodeToString(octets)
+		return "0x" + hex.EncodeToString(raw)
 	}
 	n := v.Uint()
 	if v.Type().Bits() > 8 && n > 9 {

@@ -39,8 +39,8 @@ func TestFind(t *testing.T) {
 		t.Fatalf("a raw attribute: %v, %#x", err, a.ID())
 	}
 	SetNumber(f, 0xAB)
-	if octets, err := a.AppendBinary(nil); err != nil || len(octets) != 64 || octets[63] != 0xAB {
-		t.Errorf("octet 63 of a raw attribute: %x, %v", octets, err)
+	if bytes, err := a.AppendBinary(nil); err != nil || len(bytes) != 64 || bytes[63] != 0xAB {
+		t.Errorf("byte 63 of a raw attribute: %x, %v", bytes, err)
 	}
 }
 
@@ -103,8 +103,8 @@ func TestField(t *testing.T) {
 	}
 }
 
-// TestOctets: texts and octets in arrays, filled up with zeros, and how they compare.
-func TestOctets(t *testing.T) {
+// TestBytes: texts and bytes in arrays, filled up with zeros, and how they compare.
+func TestBytes(t *testing.T) {
 	d := smp.NodeDescription{}
 	v, err := AttributeField(reflect.ValueOf(&d).Elem(), reflect.TypeOf(d).Field(0).Name)
 	if err != nil {
@@ -116,17 +116,17 @@ func TestOctets(t *testing.T) {
 		t.Errorf("shown as %s", ShowAttribute(v))
 	}
 	for _, c := range []struct {
-		octets string
-		whole  bool
-		want   int
+		bytes string
+		whole bool
+		want  int
 	}{{"leaf-1", true, 0}, {"leaf", true, 1}, {"leaf", false, 0}, {"leaf-2", true, -1}, {"kite", false, 1}} {
-		if got := CompareBytes(v, []byte(c.octets), c.whole); got != c.want {
-			t.Errorf("%q, whole %t: %d, want %d", c.octets, c.whole, got, c.want)
+		if got := CompareBytes(v, []byte(c.bytes), c.whole); got != c.want {
+			t.Errorf("%q, whole %t: %d, want %d", c.bytes, c.whole, got, c.want)
 		}
 	}
 	SetBytes(v, []byte{1, 2})
 	if got := ShowAttribute(v); !strings.HasPrefix(got, "0x0102000000") {
-		t.Errorf("octets that are no text are shown as %s", got)
+		t.Errorf("bytes that are no text are shown as %s", got)
 	}
 }
 

@@ -42,7 +42,7 @@ func captured(t *testing.T, texts map[string]string, names []string) (file []byt
 	return b.Bytes(), data
 }
 
-// Data packets of every service are in captures, the same octets each time, and
+// Data packets of every service are in captures, the same bytes each time, and
 // tshark reads each packet.
 func TestCaptures(t *testing.T) {
 	tshark := need.Program(t, "tshark")

@@ -51,10 +51,10 @@ type step struct {
 	line *testbed.ScriptLine
 	rule int // index of the rule line that it stands under, -1 before the first
 	run  action
-	// judges tells that the statement says what was expected of the last
+	// judges reports whether the statement says what was expected of the last
 	// request.
 	judges bool
-	// expects tells that it is an expectation.
+	// expects reports whether it is an expectation.
 	expects bool
 }
 

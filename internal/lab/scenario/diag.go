@@ -40,7 +40,7 @@ func compileVendorDiag(a *args) (action, error) {
 		fields = append(fields, f)
 	}
 	if len(fields) == 0 {
-		return nil, a.Fault(testbed.ScriptWord{}, "want NextIndex=NUMBER, DiagData=OCTETS or both: the content of the block")
+		return nil, a.Fault(testbed.ScriptWord{}, "want NextIndex=NUMBER, DiagData=BYTES or both: the content of the block")
 	}
 	return func(w *world) error {
 		var block smp.VendorDiag

@@ -58,7 +58,7 @@ func expectations() []expectation {
 	}
 }
 
-// judges tells whether the words of an expect line are about the last request or verb
+// judges reports whether the words of an expect line are about the last request or verb
 func judges(words []testbed.ScriptWord) bool {
 	for _, e := range expectations() {
 		if len(words) > 0 && !words[0].Quoted && words[0].Text == e.name {

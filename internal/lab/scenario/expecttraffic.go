@@ -56,14 +56,14 @@ func (w *world) expectReceived(name string, n int, k knobs) error {
 		if c.Status != endpoint.Success {
 			w.check(false, endpoint.Success.String(), c.Status.String())
 		}
-		octets := uint64(len(c.Octets))
+		bytes := uint64(len(c.Bytes))
 		if q.Service == endpoint.UD || q.Service == endpoint.GSI || q.Service == endpoint.SMI {
-			octets -= endpoint.GRHSize
+			bytes -= endpoint.GRHSize
 		}
 		for _, x := range []struct {
 			name string
 			got  uint64
-		}{{"pkey", uint64(c.PKey)}, {"pkey-index", uint64(c.PKeyIndex)}, {"bytes", octets}} {
+		}{{"pkey", uint64(c.PKey)}, {"pkey-index", uint64(c.PKeyIndex)}, {"bytes", bytes}} {
 			if want, ok := k.Knobs[x.name]; ok {
 				w.check(x.got == want, fmt.Sprintf("%s=%#x", x.name, want), fmt.Sprintf("%s=%#x", x.name, x.got))
 			}

@@ -21,7 +21,7 @@ import (
 // HostReply is the result of a request to a queue pair 1.
 type HostReply struct {
 	*testbed.Answer
-	// Silent tells that no answer was wanted.
+	// Silent reports whether no answer was wanted.
 	Silent bool
 	// records are those of a good answer.
 	records []Record
@@ -182,8 +182,8 @@ func SA(a *Operands) (*HostRequest, error) {
 	}
 	g.head = func() (out [rmpp.HeadSize]byte, err error) {
 		m := sa.MAD{Header: head, SMKey: g.key, ComponentMask: g.mask}
-		octets, err := m.AppendBinary(nil)
-		copy(out[:], octets)
+		bytes, err := m.AppendBinary(nil)
+		copy(out[:], bytes)
 		return out, err
 	}
 	return g, nil
@@ -219,14 +219,14 @@ func PM(a *Operands) (*HostRequest, error) {
 	}
 	g.head = func() (out [rmpp.HeadSize]byte, err error) {
 		m := pm.MAD{Header: head}
-		octets, err := m.AppendBinary(nil)
-		copy(out[:], octets)
+		bytes, err := m.AppendBinary(nil)
+		copy(out[:], bytes)
 		return out, err
 	}
 	return g, nil
 }
 
-// record is the record that a line says, in octets.
+// record is the record that a line says, in bytes.
 func (g *HostRequest) record(w *testbed.Testbed) ([]byte, error) {
 	r := g.fresh()
 	for _, f := range g.fields {
@@ -244,11 +244,11 @@ func (g *HostRequest) record(w *testbed.Testbed) ([]byte, error) {
 			many.DGIDs = append(many.DGIDs, p.GID(w))
 		}
 	}
-	octets, err := r.AppendBinary(nil)
-	if g.part && len(octets) <= rmpp.SegmentSize {
-		octets = append(octets, make([]byte, rmpp.SegmentSize)...) // so that more would have to follow
+	bytes, err := r.AppendBinary(nil)
+	if g.part && len(bytes) <= rmpp.SegmentSize {
+		bytes = append(bytes, make([]byte, rmpp.SegmentSize)...) // so that more would have to follow
 	}
-	return octets, err
+	return bytes, err
 }
 
 // Send sends the request and waits for its answer.

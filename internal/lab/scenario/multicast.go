@@ -48,7 +48,7 @@ func compileMulticast(a *args) (action, error) {
 	}
 	k, err := a.knobs("bytes", "count", "qkey", "sl")
 	m := testbed.Message{
-		Octets: int(k.Or("bytes", defaultOctets)), Count: int(k.Or("count", 1)), QKey: k.qkey(),
+		Bytes: int(k.Or("bytes", defaultBytes)), Count: int(k.Or("count", 1)), QKey: k.qkey(),
 		SL: ib.SL(k.Knobs["sl"]), HopLimit: defaultHops,
 	}
 	return func(w *world) error {

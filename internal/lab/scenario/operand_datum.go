@@ -14,14 +14,14 @@ import (
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 )
 
-// Datum is what a field is set to or compared with: a number, octets, or a
+// Datum is what a field is set to or compared with: a number, bytes, or a
 // number that is known only when the script runs.
 type Datum struct {
 	number uint64
-	octets []byte
-	padded bool // octets are text, filled up with NUL
+	raw    []byte
+	padded bool // bytes are text, filled up with NUL
 	late   func(*testbed.Testbed) uint64
-	// gid is the port whose GID the octets are.
+	// gid is the port whose GID the bytes are.
 	gid *OperandPlace
 }
 
@@ -32,7 +32,7 @@ func (a *Operands) ToDatum(s testbed.ScriptSetting, t reflect.Type) (Datum, erro
 			p, err := a.ToPlace(s.ScriptWord, inner)
 			return Datum{gid: &p}, err
 		}
-		return a.toOctets(s, t.Len())
+		return a.toBytes(s, t.Len())
 	}
 	n, ok, names := AttributeNamed(t, s.Value)
 	if ok {
@@ -56,18 +56,18 @@ func (a *Operands) ToDatum(s testbed.ScriptSetting, t reflect.Type) (Datum, erro
 	return Datum{number: n}, nil
 }
 
-func (a *Operands) toOctets(s testbed.ScriptSetting, size int) (Datum, error) {
+func (a *Operands) toBytes(s testbed.ScriptSetting, size int) (Datum, error) {
 	if digits, ok := strings.CutPrefix(s.Value, "0x"); ok {
-		octets, err := hex.DecodeString(digits)
-		if err != nil || len(octets) > size {
-			return Datum{}, a.Fault(s.ScriptWord, "%s: want up to %d octets as 0x and pairs of hexadecimal digits", s.Name, size)
+		bytes, err := hex.DecodeString(digits)
+		if err != nil || len(bytes) > size {
+			return Datum{}, a.Fault(s.ScriptWord, "%s: want up to %d bytes as 0x and pairs of hexadecimal digits", s.Name, size)
 		}
-		return Datum{octets: octets}, nil
+		return Datum{raw: bytes}, nil
 	}
 	if len(s.Value) > size {
-		return Datum{}, a.Fault(s.ScriptWord, "%s: a text of %d octets: want up to %d", s.Name, len(s.Value), size)
+		return Datum{}, a.Fault(s.ScriptWord, "%s: a text of %d bytes: want up to %d", s.Name, len(s.Value), size)
 	}
-	return Datum{octets: []byte(s.Value), padded: true}, nil
+	return Datum{raw: []byte(s.Value), padded: true}, nil
 }
 
 // toLate reads lid(NODE), guid(NODE), portguid(NODE:PORT), mkey(NODE), which is
@@ -131,10 +131,10 @@ func (v Datum) Compare(w *testbed.Testbed, relation string, got reflect.Value) b
 // Number is a value that is known.
 func Number(n uint64) Datum { return Datum{number: n} }
 
-// bytes are the octets of a value that has some.
+// bytes are the bytes of a value that has some.
 func (v Datum) bytes(on *testbed.Testbed) []byte {
 	if v.gid == nil {
-		return v.octets
+		return v.raw
 	}
 	gid := v.gid.GID(on)
 	return gid[:]

@@ -17,7 +17,7 @@ type Operands struct {
 	Topology *topology.Netlist
 }
 
-// place is a port of a node; hasPort tells that the script named the port.
+// place is a port of a node; hasPort says that the script named the port.
 type OperandPlace struct {
 	Node    *topology.Node
 	Num     ib.PortNum

@@ -123,7 +123,7 @@ func (a *Operands) Kind(w testbed.ScriptWord, name string) (AttributeKind, error
 // Fits refuses values that no field can hold, before anything runs.
 func (a *Operands) Fits(t OperandTarget, fields []Assignment) error {
 	attr := t.AttributeKind.New()
-	var octets [mad.DataSize]byte
+	var bytes [mad.DataSize]byte
 	for _, f := range fields {
 		if f.late != nil || f.gid != nil {
 			continue
@@ -133,7 +133,7 @@ func (a *Operands) Fits(t OperandTarget, fields []Assignment) error {
 			return a.Fault(f.ScriptWord, "%v", err)
 		}
 		f.Store(nil, to)
-		if err := attr.Encode(&octets); err != nil {
+		if err := attr.Encode(&bytes); err != nil {
 			return a.Fault(f.ScriptWord, "%v", err)
 		}
 	}

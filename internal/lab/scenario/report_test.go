@@ -37,7 +37,7 @@ x.ibs: 3 of 5 expectations hold; seed 7, 42 management packets in 5ms
 	var b strings.Builder
 	n, err := r.WriteTo(&b)
 	if b.String() != want || n != int64(len(want)) || err != nil {
-		t.Errorf("%d octets, %v:\n%s", n, err, b.String())
+		t.Errorf("%d bytes, %v:\n%s", n, err, b.String())
 	}
 	if r.Good() {
 		t.Error("a report with failures is good")

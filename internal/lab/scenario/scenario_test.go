@@ -72,7 +72,7 @@ func stories(t testing.TB) map[string]string {
 }
 
 // TestStories runs every script that ships, twice: all expectations hold, and
-// the second run prints the same octets.
+// the second run prints the same bytes.
 func TestStories(t *testing.T) {
 	for name, text := range stories(t) {
 		t.Run(name, func(t *testing.T) {

@@ -137,8 +137,8 @@ func spoil(w *testbed.Testbed, a *Operands) error {
 	return w.Fabric.SetSpoiling(n.GUID, state == "on")
 }
 
-// servedDefaultOctets is how long a datagram is when nothing is said: that of a management datagram.
-const servedDefaultOctets = 256
+// servedDefaultBytes is how long a datagram is when nothing is said: that of a management datagram.
+const servedDefaultBytes = 256
 
 func forge(w *testbed.Testbed, a *Operands) error {
 	p, err := a.Place()
@@ -163,7 +163,7 @@ func forge(w *testbed.Testbed, a *Operands) error {
 	if err != nil {
 		return err
 	}
-	octets, v, err := packet.Append(nil, packet.OpCodeUDSendOnly, false, make([]byte, k.Or("bytes", servedDefaultOctets)))
+	bytes, v, err := packet.Append(nil, packet.OpCodeUDSendOnly, false, make([]byte, k.Or("bytes", servedDefaultBytes)))
 	if err != nil {
 		return err
 	}
@@ -174,8 +174,8 @@ func forge(w *testbed.Testbed, a *Operands) error {
 	v.BTH.SetDestQP(ib.QPN(qp))
 	v.DETH.SetQKey(ib.QKey(k["qkey"]))
 	v.DETH.SetSrcQP(2) // the lowest that is no manager's
-	if err := packet.Seal(octets); err != nil {
+	if err := packet.Seal(bytes); err != nil {
 		return err
 	}
-	return w.Fabric.Inject(p.Node.GUID, p.Exact().Port, octets)
+	return w.Fabric.Inject(p.Node.GUID, p.Exact().Port, bytes)
 }

@@ -25,7 +25,7 @@ func newStage(t *testing.T) *stage {
 	c := fabric.DefaultConfig()
 	c.DataTrace = func(d fabric.DataSighting) {
 		if d.Origin && d.Outcome == fabric.OutcomeLeft {
-			d.Octets = append([]byte{}, d.Octets...)
+			d.Bytes = append([]byte{}, d.Bytes...)
 			s.sent = append(s.sent, d)
 		}
 	}
@@ -139,7 +139,7 @@ func TestForge(t *testing.T) {
 	if len(s.sent) != 1 {
 		t.Fatalf("%d packets left", len(s.sent))
 	}
-	b := s.sent[0].Octets
+	b := s.sent[0].Bytes
 	if b[1]>>4 != 2 || b[2] != 0 || b[3] != 5 || b[6] != 0 || b[7] != 77 || b[10] != 0x80 || b[11] != 0x07 || b[15] != 9 || b[22] != 0x0B || b[23] != 0xAD {
 		t.Errorf("left %x", b)
 	}

@@ -19,7 +19,7 @@ func trafficVerbs() []verb {
 		{"attach", "QP MLID", "let a queue pair of UD receive what is sent to a multicast LID", false, compileAttach},
 		{"multicast", "QP -> MLID [bytes=N] [count=N] [qkey=KEY] [sl=N]", "send messages to a multicast LID and let them arrive", false, compileMulticast},
 		{"forge", "NODE[:PORT] -> QP pkey=KEY [qkey=KEY] [sl=N] [bytes=N]", "put a datagram with any key on the wire", false, compileForge},
-		{"inject", "NODE[:PORT] OCTETS", "put octets on the wire, in hexadecimal", false, compileInject},
+		{"inject", "NODE[:PORT] BYTES", "put bytes on the wire, in hexadecimal", false, compileInject},
 	}
 }
 
@@ -187,9 +187,9 @@ func compileModify(a *args) (action, error) {
 	}, nil
 }
 
-// defaultOctets is how long a message is when nothing is said: that of a
+// defaultBytes is how long a message is when nothing is said: that of a
 // management datagram.
-const defaultOctets = 256
+const defaultBytes = 256
 
 // defaultHops is the hop limit of a message that goes by way of a router.
 const defaultHops = 64
@@ -220,7 +220,7 @@ func compileSend(a *args) (action, error) {
 		err = a.fitting(a.qps[from], words)
 	}
 	m := testbed.Message{
-		Octets: int(k.Or("bytes", defaultOctets)), Count: int(k.Or("count", 1)), QKey: k.qkey(),
+		Bytes: int(k.Or("bytes", defaultBytes)), Count: int(k.Or("count", 1)), QKey: k.qkey(),
 		PKeyIndex: uint16(k.Knobs["pkey-index"]), SL: ib.SL(k.Knobs["sl"]),
 		HopLimit: uint8(k.Or("hops", defaultHops)),
 	}
@@ -279,7 +279,7 @@ func compileForge(a *args) (action, error) {
 		if err != nil {
 			return err
 		}
-		return w.Forge(p.Exact(), q, ib.PKey(k.Knobs["pkey"]), ib.QKey(k.Knobs["qkey"]), ib.SL(k.Knobs["sl"]), int(k.Or("bytes", defaultOctets)))
+		return w.Forge(p.Exact(), q, ib.PKey(k.Knobs["pkey"]), ib.QKey(k.Knobs["qkey"]), ib.SL(k.Knobs["sl"]), int(k.Or("bytes", defaultBytes)))
 	}, err
 }
 
@@ -288,13 +288,13 @@ func compileInject(a *args) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := a.Next("octets in hexadecimal")
+	w, err := a.Next("bytes in hexadecimal")
 	if err != nil {
 		return nil, err
 	}
-	octets, err := hex.DecodeString(w.Text)
-	if err != nil || len(octets) == 0 {
+	bytes, err := hex.DecodeString(w.Text)
+	if err != nil || len(bytes) == 0 {
 		return nil, a.Fault(w, "want pairs of hexadecimal digits without 0x")
 	}
-	return func(r *world) error { return r.Inject(p.End(), octets) }, nil
+	return func(r *world) error { return r.Inject(p.End(), bytes) }, nil
 }

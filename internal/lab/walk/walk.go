@@ -145,7 +145,7 @@ func (w *walk) seat(i int, known desired.Assigned) *manager {
 	return &manager{link: link, Engine: engine.New(c, w.policy(0), func(e event.Event) { w.say("manager %d: %v", i, e) })}
 }
 
-// trace notes a packet as an agent takes it in: the octets of a write, of anything else that
+// trace notes a packet as an agent takes it in: the bytes of a write, of anything else that
 // there was one. Transaction identifiers and times do not count.
 func (w *walk) trace(x fabric.Sighting) {
 	var p mad.SMP

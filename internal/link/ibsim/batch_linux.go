@@ -17,14 +17,14 @@ func yield() { unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
 // message is Linux's struct mmsghdr.
 type message struct {
 	header unix.Msghdr
-	octets uint32
+	bytes  uint32
 	_      [4]byte
 }
 
 // batch is room for packets that one system call moves. It does not move itself:
 // messages point into it.
 type batch struct {
-	packets  [batchSize][packetSize + 1]byte // one octet more tells a packet that is too long
+	packets  [batchSize][packetSize + 1]byte // one byte more tells a packet that is too long
 	vectors  [batchSize]unix.Iovec
 	messages [batchSize]message
 }

@@ -19,7 +19,7 @@ func yield() {}
 // batch moves nothing here; Dial fails before there is one.
 type batch struct {
 	packets  [batchSize][packetSize + 1]byte
-	messages [batchSize]struct{ octets uint32 }
+	messages [batchSize]struct{ bytes uint32 }
 }
 
 func newBatch() *batch { return &batch{} }

@@ -30,7 +30,7 @@ const (
 	// answerWait bounds the wait for the answer to a control request: the
 	// simulator serves one request at a time, behind the packets.
 	answerWait = 10 * time.Second
-	// socketBuffer is asked for in octets; the kernel may give less.
+	// socketBuffer is asked for in bytes; the kernel may give less.
 	socketBuffer = 1 << 20
 )
 
@@ -81,7 +81,7 @@ func (e Environment) place() string {
 }
 
 // abstract is a name in the abstract namespace as ibsim writes it: with a
-// closing zero octet that counts.
+// closing zero byte that counts.
 func abstract(base, rest string) *net.UnixAddr {
 	return &net.UnixAddr{Net: "unixgram", Name: "@" + base + ":" + rest + "\x00"}
 }

@@ -163,15 +163,15 @@ func (p *pump) sendAll() error {
 // next puts the next packet into a buffer.
 func (p *pump) next(b []byte) (some bool, err error) {
 	now := p.link.now()
-	octets := (*[mad.Size]byte)(b[packetHeader:])
+	bytes := (*[mad.Size]byte)(b[packetHeader:])
 	if dlid, ok := p.engine.Next(now, &p.smp); ok {
 		putPacketHeader(b, dlid)
-		return true, p.smp.Encode(octets)
+		return true, p.smp.Encode(bytes)
 	}
 	if p.general == nil {
 		return false, nil
 	}
-	to, ok := p.general.NextGeneral(now, octets)
+	to, ok := p.general.NextGeneral(now, bytes)
 	if ok {
 		putPacketHeader(b, to.LID)
 		putQueuePairs(b, to)
@@ -209,7 +209,7 @@ func (p *pump) receive() error {
 			}
 			some = true
 			for i := range n {
-				p.take(p.in.packets[i][:p.in.messages[i].octets], false)
+				p.take(p.in.packets[i][:p.in.messages[i].bytes], false)
 			}
 			if !p.sendWaiting(fd) {
 				return true
@@ -288,12 +288,12 @@ func (p *pump) takeGeneral(now time.Duration, b []byte, lost bool) {
 	if p.general == nil {
 		return
 	}
-	octets := (*[mad.Size]byte)(b[packetHeader:])
+	bytes := (*[mad.Size]byte)(b[packetHeader:])
 	if !lost {
-		p.general.ReceiveGeneral(now, octets, mad.Address{LID: packetSource(b), QP: packetQueuePair(b)})
+		p.general.ReceiveGeneral(now, bytes, mad.Address{LID: packetSource(b), QP: packetQueuePair(b)})
 		return
 	}
-	if !mad.Method(octets[mad.OffsetMethod]).IsResponse() {
-		p.general.LostGeneral(now, octets)
+	if !mad.Method(bytes[mad.OffsetMethod]).IsResponse() {
+		p.general.LostGeneral(now, bytes)
 	}
 }

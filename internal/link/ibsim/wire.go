@@ -9,11 +9,11 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// Control requests and their answers: 80 octets in the machine's own order.
+// Control requests and their answers: 80 bytes in the machine's own order.
 const (
 	controlSize  = 80
 	controlMagic = 0xDEADBEEF
-	controlData  = 16 // offset of the 64 octets of payload
+	controlData  = 16 // offset of the 64 bytes of payload
 )
 
 type controlType uint32
@@ -33,7 +33,7 @@ const nodeIDSize = 32
 type control struct {
 	client  uint32
 	kind    controlType
-	payload []byte // at most 64 octets
+	payload []byte // at most 64 bytes
 }
 
 func (c control) encode() []byte {
@@ -48,7 +48,7 @@ func (c control) encode() []byte {
 
 func decodeControl(b []byte) (control, error) {
 	if len(b) != controlSize {
-		return control{}, fmt.Errorf("ibsim control answer: %d octets, want %d", len(b), controlSize)
+		return control{}, fmt.Errorf("ibsim control answer: %d bytes, want %d", len(b), controlSize)
 	}
 	return control{
 		client:  binary.NativeEndian.Uint32(b[4:]),
@@ -62,7 +62,7 @@ func decodeControl(b []byte) (control, error) {
 // socket: a number in its name, or its UDP port.
 func connectPayload(id uint32, node string) ([]byte, error) {
 	if len(node) >= nodeIDSize {
-		return nil, fmt.Errorf("ibsim node %q: %d octets, want at most %d", node, len(node), nodeIDSize-1)
+		return nil, fmt.Errorf("ibsim node %q: %d bytes, want at most %d", node, len(node), nodeIDSize-1)
 	}
 	b := make([]byte, 12+nodeIDSize)
 	binary.NativeEndian.PutUint32(b[0:], id)
@@ -76,7 +76,7 @@ func connected(payload []byte) (client uint32, node string) {
 	return binary.NativeEndian.Uint32(payload), string(name)
 }
 
-// A packet on the data socket: a 32-octet header and the MAD.
+// A packet on the data socket: a 32-byte header and the MAD.
 const (
 	packetHeader = 32
 	packetSize   = packetHeader + mad.Size
@@ -86,7 +86,7 @@ const (
 
 func putPacketHeader(b []byte, dlid ib.LID) {
 	clear(b[:packetHeader])
-	// LIDs are big-endian in the first two of their four octets. A source LID
+	// LIDs are big-endian in the first two of their four bytes. A source LID
 	// of zero is filled in by the simulator.
 	binary.BigEndian.PutUint16(b[0:], uint16(dlid))
 	if dlid == ib.LIDPermissive {

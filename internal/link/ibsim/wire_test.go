@@ -13,7 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// TestControl: control requests as libumad2sim sends them, 80 octets in the machine's own
+// TestControl: control requests as libumad2sim sends them, 80 bytes in the machine's own
 // order, and what of an answer is read.
 func TestControl(t *testing.T) {
 	payload, err := connectPayload(4711, "leaf-1")
@@ -35,7 +35,7 @@ func TestControl(t *testing.T) {
 	}
 	for _, size := range []int{0, 79, 81} {
 		if _, err := decodeControl(make([]byte, size)); err == nil {
-			t.Errorf("%d octets are an answer", size)
+			t.Errorf("%d bytes are an answer", size)
 		}
 	}
 	if _, err := connectPayload(1, strings.Repeat("x", 31)); err != nil {
@@ -86,7 +86,7 @@ func TestPacketHeader(t *testing.T) {
 		binary.BigEndian.PutUint32(m[32:], c.data)
 		putGeneralLength(b)
 		if got := binary.BigEndian.Uint64(b[24:]); got != c.want {
-			t.Errorf("%v, flags %v, %d octets: length %d, want %d", c.kind, c.flags, c.data, got, c.want)
+			t.Errorf("%v, flags %v, %d bytes: length %d, want %d", c.kind, c.flags, c.data, got, c.want)
 		}
 	}
 }

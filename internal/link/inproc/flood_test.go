@@ -152,7 +152,7 @@ func (x *flooded) ask(tid uint64) time.Duration {
 		return tooLong
 	}
 	if len(answer.Body) < sa.PathRecordSize {
-		x.Errorf("the answer has %d octets, want a path", len(answer.Body))
+		x.Errorf("the answer has %d bytes, want a path", len(answer.Body))
 	}
 	return x.fabric.Now() - began
 }

@@ -87,7 +87,7 @@ func (g *general) receive(now time.Duration, e link.General) (some bool) {
 func addressOf(c *endpoint.Completion) mad.Address {
 	a := mad.Address{LID: c.SLID, QP: c.SrcQP, SL: c.SL, PKey: c.PKey}
 	if c.Global {
-		a.GID = ib.GID(c.Octets[8:24]) // the source, in the route header before the datagram
+		a.GID = ib.GID(c.Bytes[8:24]) // the source, in the route header before the datagram
 	}
 	return a
 }

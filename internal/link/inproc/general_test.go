@@ -82,7 +82,7 @@ func (h *host) received(t *testing.T) (out [][mad.Size]byte) {
 			if c.Op != endpoint.OpReceive {
 				continue
 			}
-			out = append(out, [mad.Size]byte(c.Octets[endpoint.GRHSize:]))
+			out = append(out, [mad.Size]byte(c.Bytes[endpoint.GRHSize:]))
 			if err := h.qp.PostReceive(endpoint.ReceiveRequest{ID: c.ID, Buffer: h.rooms[c.ID][:]}); err != nil {
 				t.Fatal(err)
 			}
@@ -155,7 +155,7 @@ func TestAdministration(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(whole.Body) / sa.NodeRecordSize; n < 5 {
-		t.Errorf("%d NodeRecords in %d octets, want those of a tenant", n, len(whole.Body))
+		t.Errorf("%d NodeRecords in %d bytes, want those of a tenant", n, len(whole.Body))
 	}
 	if err := l.Close(); err != nil {
 		t.Error(err)

@@ -1,5 +1,5 @@
 // Package inproc connects an engine to a simulated fabric in the same process. They
-// exchange octets, and time is the fabric's own.
+// exchange bytes, and time is the fabric's own.
 //
 // While packets are under way, time moves as fast as it can. If the next event is
 // further away than a pause, a paced link waits in real time,
@@ -162,7 +162,7 @@ type driver struct {
 	// general is the engine, if it is one.
 	general link.General
 	smp     mad.SMP
-	octets  [mad.Size]byte
+	bytes   [mad.Size]byte
 	in      fabric.Delivery
 }
 
@@ -186,10 +186,10 @@ func (d *driver) send() (some bool, err error) {
 		if d.smp.Method == mad.MethodGet || d.smp.Method == mad.MethodSet {
 			d.smp.TransactionID |= d.link.mark
 		}
-		if err := d.smp.Encode(&d.octets); err != nil {
+		if err := d.smp.Encode(&d.bytes); err != nil {
 			return some, err
 		}
-		d.link.place.Send(&d.octets, dlid)
+		d.link.place.Send(&d.bytes, dlid)
 		some = true
 	}
 	if d.general != nil && d.link.gsi.send(d.general) {

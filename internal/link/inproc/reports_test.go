@@ -31,11 +31,11 @@ func (d *device) trap(t *testing.T, to ib.LID, n smp.Notice) {
 		t.Fatal(err)
 	}
 	copy(p.Data[:], data)
-	var octets [mad.Size]byte
-	if err := p.Encode(&octets); err != nil {
+	var bytes [mad.Size]byte
+	if err := p.Encode(&bytes); err != nil {
 		t.Fatal(err)
 	}
-	d.place.Send(&octets, to)
+	d.place.Send(&bytes, to)
 }
 
 func deviceAt(t *testing.T, f *fabric.Fabric, node ib.NodeGUID, num ib.PortNum) *device {
@@ -156,7 +156,7 @@ func TestReportsEndToEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := m.reportsDuring(3*time.Second, func() { issuer.trap(t, trusting.to, forged) }, trusting, plain); len(got[0])+len(got[1]) > 0 {
-		t.Errorf("a host tells that a GID went: %v are told of it", got)
+		t.Errorf("a host says that a GID went: %v are told of it", got)
 	}
 	// A switch is seen by the manager alone, here by its own host.
 	sw := deviceAt(t, f, switches[0], 0)

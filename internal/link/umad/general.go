@@ -81,7 +81,7 @@ type keyTable struct {
 	changed time.Duration
 }
 
-// table reads the table anew when what was read is that old.
+// table reads the table again when what was read is that old.
 func (l *Link) table(age time.Duration) []ib.PKey {
 	if now := l.system.Now(); !l.keys.some || now-l.keys.read >= age {
 		keys := l.system.PKeys(&l.port)

@@ -242,7 +242,7 @@ func TestLong(t *testing.T) {
 	}
 	pitch := 8 * int(binary.BigEndian.Uint16(whole.Head[44:]))
 	if pitch < sa.NodeRecordSize || len(whole.Body)%pitch != 0 || len(whole.Body)/pitch < 5 {
-		t.Errorf("%d octets of NodeRecords of %d each", len(whole.Body), pitch)
+		t.Errorf("%d bytes of NodeRecords of %d each", len(whole.Body), pitch)
 	}
 	// One who does not acknowledge gets no more than a little at a time.
 	end := a.m.Now() + 15*time.Second

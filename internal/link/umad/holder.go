@@ -125,7 +125,7 @@ func sameDevice(a, b os.FileInfo) bool {
 	return x.Rdev == y.Rdev
 }
 
-// nameMax is the longest name, in octets.
+// nameMax is the longest name, in bytes.
 const nameMax = 40
 
 // nameOf is the program of a process, with the word after it if that is no flag: who

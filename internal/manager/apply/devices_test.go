@@ -240,7 +240,7 @@ func (d *devices) exchange() {
 	}
 }
 
-// sweep reads settings and P_Keys of all ports anew.
+// sweep reads settings and P_Keys of all ports again.
 func (d *devices) sweep() {
 	for i, n := range d.are.Nodes {
 		for num := range n.Ports {

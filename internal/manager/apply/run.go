@@ -54,7 +54,7 @@ type Run struct {
 	blocked map[ib.PKeyBase]bool
 	held    map[ib.PortGUID]bool // alias GUIDs that could not be taken away
 	tainted map[*observed.Port]bool
-	// stale tells that a multicast table may still have ports that it should
+	// stale reports whether a multicast table may still have ports that it should
 	// have lost.
 	stale    bool
 	failures []Failure
@@ -325,7 +325,7 @@ func sameGUIDs(op plan.Op, got, asked []byte) bool {
 	return string(got[skip:]) == string(asked[skip:])
 }
 
-// guidSize is the length of a GUID in octets.
+// guidSize is the length of a GUID in bytes.
 const guidSize = 8
 
 // compareSwitchInfo notes what of SwitchInfo a switch answers to have and does

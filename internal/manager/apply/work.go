@@ -8,7 +8,7 @@ type Work struct {
 	// Ports is at how many ports of Of all that is to be written was written and
 	// read back; both are 0 where nothing is being written.
 	Ports, Of int
-	// Stands tells that a policy has been carried out whole before, Keyed that in
+	// Stands reports whether a policy has been carried out whole before, Keyed that in
 	// this pass ports were given M_Keys so far, Narrows that what a policy takes away
 	// is being taken away.
 	Stands, Keyed, Narrows bool

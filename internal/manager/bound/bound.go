@@ -20,9 +20,9 @@ import (
 type Bound struct {
 	// Why says for people why there is one.
 	Why string
-	// UntilRead tells that it ends when a person has the policy read again.
+	// UntilRead reports whether it ends when a person has the policy read again.
 	UntilRead bool
-	// Other tells that the master at that time had another policy. What this policy gives and
+	// Other reports whether the master at that time had another policy. What this policy gives and
 	// tables do not show is not given then: nobody is trusted by subnet administration, raw
 	// packets are filtered, and P_Keys are checked in both directions.
 	Other bool

@@ -27,7 +27,7 @@ type Learned struct {
 }
 
 // Take learns from a sweep. contradiction says why what is behind a port is not to be
-// learned, disputed are the ports that two devices claim. again tells that another sweep
+// learned, disputed are the ports that two devices claim. again says that another sweep
 // is to be tried; else out is the final result, or err says why there is no list.
 func (x *Learning) Take(f *observed.Fabric, contradiction func(*observed.Port) string, disputed func() map[observed.Place]bool) (out Learned, again bool, err error) {
 	x.tries++

@@ -23,7 +23,7 @@ type Block struct {
 	// to be brought to Active.
 	Elements observed.Element
 	Activate bool
-	// Before and After are the attribute's octets. Of PortInfo only the
+	// Before and After are the attribute's bytes. Of PortInfo only the
 	// Elements count, of SwitchInfo only LinearFDBTop and DefaultPort. Of a
 	// block that was not read Before is zero and Unread is set.
 	Before, After [mad.DataSize]byte

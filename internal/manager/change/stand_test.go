@@ -12,8 +12,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
-// octets are an attribute's.
-func octets(t *testing.T, a interface {
+// bytes are an attribute's.
+func bytes(t *testing.T, a interface {
 	Encode(*[mad.DataSize]byte) error
 }) (data [mad.DataSize]byte) {
 	t.Helper()
@@ -29,15 +29,15 @@ func TestWhereABlockStands(t *testing.T) {
 	keys := func(k ...ib.PKey) [mad.DataSize]byte {
 		var x smp.PKeyTable
 		copy(x.Keys[:], k)
-		return octets(t, &x)
+		return bytes(t, &x)
 	}
 	aliases := func(g ...uint64) [mad.DataSize]byte {
 		var x smp.GUIDInfo
 		copy(x.GUIDs[:], append([]uint64{0x1011}, g...)) // the port's own first
-		return octets(t, &x)
+		return bytes(t, &x)
 	}
-	port := func(x smp.PortInfo) [mad.DataSize]byte { return octets(t, &x) }
-	sw := func(x smp.SwitchInfo) [mad.DataSize]byte { return octets(t, &x) }
+	port := func(x smp.PortInfo) [mad.DataSize]byte { return bytes(t, &x) }
+	sw := func(x smp.SwitchInfo) [mad.DataSize]byte { return bytes(t, &x) }
 	pkeys := Block{Attribute: smp.AttrPKeyTable, Before: keys(0x8010, 0x8020, 0), After: keys(0x8010, 0x8030, 0x8040)}
 	guids := Block{Attribute: smp.AttrGUIDInfo, Before: aliases(0xA1, 0xA2), After: aliases(0xA1, 0xA3)}
 	info := Block{Attribute: smp.AttrPortInfo, Elements: observed.ElementLID | observed.ElementMasterSMLID, Before: port(smp.PortInfo{LID: 2, MasterSMLID: 1}), After: port(smp.PortInfo{LID: 3, MasterSMLID: 4})}
@@ -127,7 +127,7 @@ func TestSpareKeys(t *testing.T) {
 	leaf := b.Switch(4, "leaf")
 	self, host := b.Host(leaf, "self"), b.Host(leaf, "host")
 	b.ManagedFrom(self)
-	before, after := octets(t, &smp.PKeyTable{Keys: [32]ib.PKey{0xFFFF, 0x8010}}), octets(t, &smp.PKeyTable{Keys: [32]ib.PKey{0x7FFF, 0, 0x8020}})
+	before, after := bytes(t, &smp.PKeyTable{Keys: [32]ib.PKey{0xFFFF, 0x8010}}), bytes(t, &smp.PKeyTable{Keys: [32]ib.PKey{0x7FFF, 0, 0x8020}})
 	for _, x := range []struct {
 		p    *observed.Port
 		want []ib.PKey

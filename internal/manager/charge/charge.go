@@ -42,28 +42,28 @@ const mastersMax = 8
 type Master struct {
 	Port ib.PortGUID
 	Name string // what its node says of itself
-	// Counts tells that it takes part in the election.
+	// Counts reports whether it takes part in the election.
 	Counts bool
 }
 
 func (m Master) String() string { return fmt.Sprintf("%s (port %s)", m.Name, m.Port) }
 
-// None tells that no manager is master.
+// None reports whether no manager is master.
 type None struct{ Last Master } // Last was master before; its Port is 0 for nobody
 
-// Several tells that more than one manager is master.
+// Several reports whether more than one manager is master.
 type Several struct {
 	Masters []Master // the first of them
 	Count   int
 }
 
-// One tells that one manager alone is master again, after None or Several.
+// One reports whether one manager alone is master again, after None or Several.
 type One struct{ Master Master }
 
-// Changed tells that another manager is master than before.
+// Changed reports whether another manager is master than before.
 type Changed struct{ From, To Master }
 
-// Flapping tells that the master changes again and again.
+// Flapping reports whether the master changes again and again.
 type Flapping struct {
 	Changes int
 	Within  time.Duration

@@ -12,14 +12,14 @@ import (
 // it is told of others: a change reaches one of them first.
 const OtherGrace = 10 * time.Second
 
-// OtherPolicy tells that managers that share the secret have proved that their policy is
+// OtherPolicy reports whether managers that share the secret have proved that their policy is
 // another than the one here.
 type OtherPolicy struct {
 	Managers []Master // the first of them
 	Count    int
 }
 
-// SamePolicy tells that nobody has another policy any more, after OtherPolicy.
+// SamePolicy reports whether nobody has another policy any more, after OtherPolicy.
 type SamePolicy struct{}
 
 func (e OtherPolicy) String() string {

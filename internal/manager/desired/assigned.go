@@ -15,7 +15,7 @@ type Assigned struct {
 	PKeys map[string]ib.PKeyBase
 	// Forgets are the elements that ports accept and do not keep, so that a new
 	// run does not ask for them. What guards is never among them: it is asked
-	// for anew each time.
+	// for again each time.
 	Forgets map[observed.Place]observed.Element
 	// Fenced are the ports that the policy does not fit and that get the
 	// default partition only: they are no reason to refuse another policy.
@@ -23,13 +23,13 @@ type Assigned struct {
 	// Fences are the switch ports behind which nobody is let into the subnet,
 	// with the reason of each, in words.
 	Fences fence.Set
-	// Aliases tells that the tables of GUIDs are the manager's to keep: a
+	// Aliases reports whether the tables of GUIDs are the manager's to keep: a
 	// policy has given aliases.
 	Aliases bool
 	// Names are the names of policies, as Selector.String spells them, that have
 	// found a port: a policy may name them again while they are switched off.
 	Names map[string]bool
-	// Managed tells that a manager with this knowledge was master of the subnet.
+	// Managed reports whether a manager with this knowledge was master of the subnet.
 	Managed bool
 }
 

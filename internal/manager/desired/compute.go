@@ -42,9 +42,9 @@ type Result struct {
 	// circles is what was found wrong with them then.
 	moved   map[ib.LID]bool
 	circles string
-	// judgedNow tells that routes were judged, with these groups, by this computation.
+	// judgedNow reports whether routes were judged, with these groups, by this computation.
 	judgedNow bool
-	// about are the warnings that are not about the policy; odd tells that any is
+	// about are the warnings that are not about the policy; odd says that any is
 	// about the tables of a port.
 	about []string
 	odd   bool

@@ -22,7 +22,7 @@ type Input struct {
 	// ports by GUID; Compute works them out where they are nil.
 	Fabric   *observed.Fabric
 	EndPorts []*observed.Port
-	// Resolved is the policy, as Resolve gives it. Stands tells that it is the one
+	// Resolved is the policy, as Resolve gives it. Stands says that it is the one
 	// that stands on the subnet already: it does not fall because of a device
 	// that has come, or says something else of itself, since then.
 	Resolved
@@ -39,7 +39,7 @@ type Input struct {
 
 	// Profile says how far the subnet is held against hosts.
 	Profile protect.Profile
-	// Newcomer tells that nobody waits for this manager, which has never managed the
+	// Newcomer reports whether nobody waits for this manager, which has never managed the
 	// subnet: it takes no LID for managers that a port has from somebody else.
 	Newcomer bool
 	// GIDPrefix is the subnet prefix where the policy has none; 0 stands for
@@ -52,7 +52,7 @@ type Input struct {
 	RoutingFile *observed.LFTs
 	// Workers may take parts of routing and of the judgement of routes.
 	Workers graph.Workers
-	// MKey guards every port; 0 for none. OwnKeys tells that every port has an
+	// MKey guards every port; 0 for none. OwnKeys says that every port has an
 	// M_Key of its own, which is not given here.
 	MKey    ib.MKey
 	OwnKeys bool
@@ -62,7 +62,7 @@ type Input struct {
 	Reregister bool
 	// Asked tells which were asked already; nil for none.
 	Asked func(ib.PortGUID) bool
-	// Registered tells that what hosts registered with the master before this one is known
+	// Registered reports whether what hosts registered with the master before this one is known
 	// to subnet administration: another master alone makes nobody register again.
 	Registered bool
 	// Groups are the multicast groups with their members; nil leaves multicast

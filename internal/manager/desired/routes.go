@@ -33,7 +33,7 @@ type Routes struct {
 	// order is that of the switches to which multicast trees keep.
 	order    []ib.NodeGUID
 	warnings []string
-	// cut tells that a switch does not hold its table.
+	// cut reports whether a switch does not hold its table.
 	cut bool
 	// judged is what they were judged for, and verdict what is to be known of them.
 	judged  string

@@ -22,7 +22,7 @@ type Next struct {
 	Resolved
 	// Stale are the ports whose P_Key tables read otherwise than they did.
 	Stale map[*observed.Port]bool
-	// Groups are the multicast groups, as in Input. Regroup tells that they, or
+	// Groups are the multicast groups, as in Input. Regroup says that they, or
 	// the multicast tables of switches, are not those of the Result.
 	Groups  []*group.Group
 	Regroup bool
@@ -37,7 +37,7 @@ type Update struct {
 	// those whose tables were worked out.
 	Changed []ib.PortGUID
 	Ports   []*observed.Port
-	// Regrouped tells that multicast tables were worked out too.
+	// Regrouped reports whether multicast tables were worked out too.
 	Regrouped bool
 
 	out   partition.Output

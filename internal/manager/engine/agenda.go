@@ -27,16 +27,16 @@ type agenda struct {
 	// looks are nodes to be read again, by the place of their port 0, or of the port of a CA or
 	// router; true: all ports of a switch, whatever PortStateChange says.
 	looks map[observed.Place]bool
-	// waits tells that a policy waits for a look at a switch, since waitsFrom.
+	// waits reports whether a policy waits for a look at a switch, since waitsFrom.
 	waits     bool
 	waitsFrom time.Duration
 	// links are those that changed: what is behind them is to be read.
 	links moved.Links
 	// repairs are ports at which a foreign value was read, that is to be written back.
 	repairs map[*observed.Port]bool
-	// compare tells that all tables are to be compared: a device answers again to which something
-	// could not be written. replan tells that the policy is to be computed anew, restate that it
-	// is to be proved anew.
+	// compare reports whether all tables are to be compared: a device answers again to which something
+	// could not be written. replan says that the policy is to be computed again, restate that it
+	// is to be proved again.
 	compare, replan, restate bool
 }
 
@@ -111,7 +111,7 @@ func (a *agenda) comparing() {
 	a.compare = false
 }
 
-// planning takes out what a pass is for: the policy, and what has it computed anew.
+// planning takes out what a pass is for: the policy, and what has it computed again.
 func (a *agenda) planning() {
 	a.waits, a.replan = false, false
 	a.dropPolicy()

@@ -80,7 +80,7 @@ func (s *baseline) writes(p *plan.Plan) {
 
 // setBaseline keeps what the pass that has ended knows of the whole subnet: the links
 // that are not Active, and the prover of it. quiet
-// tells that everything reads as it did when the pass worked out what to write;
+// says that everything reads as it did when the pass worked out what to write;
 // else that is worked out once more, for the next pass to begin from.
 func (e *Engine) setBaseline(quiet bool, inactive int, p *isolation.Prover) {
 	if e.proof.baseline != nil {
@@ -150,7 +150,7 @@ func (e *Engine) update(next desired.Resolved) (r *desired.Result, at []*observe
 }
 
 // regrant tells the prover what the policy gives to these ports from now on.
-// With other partitions it begins anew.
+// With other partitions it begins again.
 func (e *Engine) regrant(changed []ib.PortGUID, now *desired.Result) {
 	same := slices.EqualFunc(e.desired.Resolution.Partitions, now.Resolution.Partitions, func(a, b observed.Partition) bool {
 		return a.Base == b.Base && a.Name == b.Name
@@ -191,7 +191,7 @@ type proof struct {
 	baseline *baseline // nil: the next pass looks at the whole
 	epoch    uint64    // goes up when more than P_Key tables reads otherwise than before
 	grounds  grounds
-	// strangers tells that something behind a link makes no sense.
+	// strangers reports whether something behind a link makes no sense.
 	strangers  bool
 	failures   int
 	unfinished map[unfinished]bool

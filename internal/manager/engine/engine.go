@@ -47,7 +47,7 @@ type Engine struct {
 	snapshot                 // the subnet as it was last read
 	desired  *desired.Result // of policy
 	known    desired.Assigned
-	// settled tells that a policy stands on the subnet: from then on sweeps
+	// settled reports whether a policy stands on the subnet: from then on sweeps
 	// may clear PortStateChange, and a refused policy leaves the old one.
 	settled   bool
 	proof     proof
@@ -170,7 +170,7 @@ func (e *Engine) Lost(now time.Duration, p *mad.SMP) {
 	e.goOn(now)
 }
 
-// Expire tells that time has passed.
+// Expire reports whether time has passed.
 func (e *Engine) Expire(now time.Duration) {
 	e.timeIs(now)
 	e.master.Expire(now)

@@ -17,7 +17,7 @@ type Carried struct {
 	Writes   int
 	// Changed are the blocks that Reread found otherwise than they were.
 	Changed []error
-	// Deposed tells that the engine ceased to be master meanwhile.
+	// Deposed reports whether the engine ceased to be master meanwhile.
 	Deposed bool
 }
 

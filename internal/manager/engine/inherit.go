@@ -9,15 +9,15 @@ import (
 type bounds struct {
 	sharing           bool // another that counts is master too
 	shared, inherited *bound.Bound
-	// others tells that another manager may have written since the tables were last read.
+	// others reports whether another manager may have written since the tables were last read.
 	// A block that is written from them could give what that one has taken away.
 	others bool
 	// back is the bound of a store that was rolled back, and why there is one, or will be once
-	// the tables are read; older tells that the policy is older than they may be.
+	// the tables are read; older says that the policy is older than they may be.
 	back    *bound.Bound
 	whyBack string
 	older   bool
-	// accepts tells that the next policy lifts the bound after a master with another policy.
+	// accepts reports whether the next policy lifts the bound after a master with another policy.
 	accepts bool
 }
 
@@ -68,7 +68,7 @@ func (e *Engine) share(shared bool) {
 }
 
 // HoldBack has the policy give no port more than the tables hold, as they were read last,
-// because the store that it is from was rolled back; "" ends it. older tells that the policy
+// because the store that it is from was rolled back; "" ends it. older says that the policy
 // is older than the tables may be: then it gives nothing that tables do not show either.
 // What it takes away, it takes away.
 func (e *Engine) HoldBack(why string, older bool) {
@@ -82,7 +82,7 @@ func (e *Engine) HoldBack(why string, older bool) {
 	}
 }
 
-// AcceptPolicy tells that a person wants what SetPolicy brings next, whatever another had.
+// AcceptPolicy reports whether a person wants what SetPolicy brings next, whatever another had.
 func (e *Engine) AcceptPolicy() { e.bounds.accepts = true }
 
 // accept removes the bounds of an earlier manager's tables, and those that were to come once

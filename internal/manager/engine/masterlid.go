@@ -13,9 +13,9 @@ import (
 // ownLID is what a manager does by the LID that belongs to whichever manager is master
 // (master_sm_lid), where the policy has one.
 type ownLID struct {
-	// moving tells that the LID is on its way to this manager's port.
+	// moving reports whether the LID is on its way to this manager's port.
 	moving bool
-	// robbed tells that the port of this manager, which is master, has lost the LID, asked that the
+	// robbed reports whether the port of this manager, which is master, has lost the LID, asked that the
 	// other managers were asked since.
 	robbed, asked bool
 }

@@ -18,7 +18,7 @@ import (
 type grouping struct {
 	// groups is nil until it was told anything: then tables stay as they are.
 	groups []*group.Group
-	// fresh tells that no pass has regarded them yet.
+	// fresh reports whether no pass has regarded them yet.
 	fresh bool
 	// prover keeps what the tables were judged by, and finds out itself what has changed.
 	prover isolation.MulticastProver

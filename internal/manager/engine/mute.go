@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
-// noteMutes remembers after a pass who owes an answer. whole tells that it was about
+// noteMutes remembers after a pass who owes an answer. whole says that it was about
 // everything: who is not named any more has answered.
 func (e *Engine) noteMutes(failures []apply.Failure, whole bool) {
 	owing := make(map[observed.Place]watch.Owes)

@@ -11,13 +11,13 @@ func (e *Engine) AwaitConfirmation() { e.master.Nap.Confirms, e.master.Stored = 
 
 // Confirm tells, after event.Slept, that the policy is known to be the one in force. changed
 // says that it was not, and that SetPolicy has been called since: what was under way is
-// begun anew.
+// begun again.
 func (e *Engine) Confirm(changed bool) { e.master.Nap.Confirm(changed) }
 
 // noteNap notes a nap, before the time is entered.
 func (e *Engine) noteNap(now time.Duration) {
 	if gap := now - e.now; e.master.Wait.Began && gap > e.config.MasterTimeout && !e.master.Nap.On() && e.heeds() {
-		e.master.Nap.Begin(now, e.master.AskAnew())
+		e.master.Nap.Begin(now, e.master.AskAgain())
 		e.emit(event.Slept{For: gap})
 	}
 }

@@ -78,7 +78,7 @@ func (e *Engine) lead(now time.Duration) {
 }
 
 // tried ends the wait of a start when no table holds what a manager gives, and begins
-// anew either way: keys come before tables.
+// again either way: keys come before tables.
 func (e *Engine) tried(now time.Duration) {
 	e.master.Wait.Trial, e.master.Wait.AtStart = false, false
 	if pristine.PowerUpKeys(e.fabric) {

@@ -12,9 +12,9 @@ import (
 // hosts is what hosts were asked to register again with subnet administration.
 type hosts struct {
 	asked watch.Asked
-	// renewed tells that Config.Reregister is done with.
+	// renewed reports whether Config.Reregister is done with.
 	renewed bool
-	// succeeds tells that this manager has taken over from another, unasked that hosts were not
+	// succeeds reports whether this manager has taken over from another, unasked that hosts were not
 	// asked to register again since: where no port is written another MasterSMLID, they have to be
 	// told in so many words.
 	succeeds, unasked bool

@@ -12,7 +12,7 @@ import (
 // repress answers a trap, so that its sender stops. A port that is guarded takes
 // no answer without its key, and a program of a host can ask for such answers:
 // so only switches get theirs, by a directed route to the agent itself. Other
-// guarded ports repeat theirs; false tells that this one was heard before. A manager
+// guarded ports repeat theirs; false says that this one was heard before. A manager
 // that may count has sent its trap itself and needs no key for the answer: OpenSM
 // does nothing until it has come.
 func (e *Engine) repress(now time.Duration, p *mad.SMP, slid ib.LID, n *smp.Notice) (fresh bool) {

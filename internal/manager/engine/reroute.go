@@ -8,7 +8,7 @@ import (
 
 // reroute starts to write forwarding tables that lead around links between switches that went
 // down, as soon as a look at the switches has shown it, and reports whether there is anything
-// to write. Nothing else is written, and what is behind the links is looked at after that. Where routes cannot be mended, the pass that follows the
+// to write. Nothing else is written, and what is behind the links is looked at after that. Where routes cannot be repaired, the pass that follows the
 // links computes them.
 func (e *Engine) reroute() bool {
 	if e.config.Hold || e.config.KeepRoutes || e.bounds.others || !e.settled || len(e.proof.unfinished) > 0 {

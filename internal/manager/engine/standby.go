@@ -22,15 +22,15 @@ type standby struct {
 	ready *desired.Result
 	held  *bound.Bound
 	lid   ib.LID // the manager's own by then
-	// serves tells that subnet administration answers from ready until the first pass.
+	// serves reports whether subnet administration answers from ready until the first pass.
 	serves bool
-	// announced tells that hosts were told of the new master before that pass.
+	// announced reports whether hosts were told of the new master before that pass.
 	announced bool
 	// deferred is the master that was last reported.
 	deferred event.Deferred
 	// unready is how often in a row the subnet was found otherwise than the policy wants it.
 	unready int
-	// registered tells that what hosts registered with the master before is known here.
+	// registered reports whether what hosts registered with the master before is known here.
 	registered bool
 }
 

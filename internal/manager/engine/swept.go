@@ -14,7 +14,7 @@ import (
 // sweeping is the phase in which the subnet is read, with its tables.
 type sweeping struct {
 	discovery *sweep.Discovery // nil when nothing is being read
-	// links tells that only what is behind links that changed is read.
+	// links reports whether only what is behind links that changed is read.
 	links bool
 	told  int // of its faults
 	// before is the subnet before it was found out who there is, with its tables.
@@ -99,7 +99,7 @@ func (e *Engine) takeOver(f *observed.Fabric) {
 	e.fabric = f
 	e.counts, e.proof.baseline, e.silent = e.fabric.Count(), nil, e.fabric.Silent()
 	// What was desired belongs to the fabric as it was: until the policy has
-	// been worked out anew there is nothing to compare with, or to write.
+	// been worked out again there is nothing to compare with, or to write.
 	e.desired, e.round.blocks = nil, nil
 	clear(e.agenda.repairs)
 	e.emit(event.Found{Counts: e.counts})

@@ -203,7 +203,7 @@ func (e *Engine) leadsTo(on trigger) state {
 	return e.state
 }
 
-// recover begins anew after a step that was refused.
+// recover begins again after a step that was refused.
 func (e *Engine) recover() {
 	if e.broken {
 		e.broken = false

@@ -109,7 +109,7 @@ func TestTransitionsAreWhole(t *testing.T) {
 	}
 }
 
-// What the table does not have is refused: the state stays until the engine begins anew.
+// What the table does not have is refused: the state stays until the engine begins again.
 func TestWhatCannotHappenIsRefused(t *testing.T) {
 	allowed, refused := 0, 0
 	for from := range stateCount {
@@ -139,7 +139,7 @@ func TestWhatCannotHappenIsRefused(t *testing.T) {
 }
 
 // After a step that was refused the engine drops what is under way, and reads the subnet again.
-func TestEngineBeginsAnewAfterARefusedStep(t *testing.T) {
+func TestEngineBeginsAgainAfterARefusedStep(t *testing.T) {
 	e := New(Config{OnStep: func(from, on string, allowed bool) {
 		if allowed {
 			Record(from, on, true)

@@ -71,14 +71,14 @@ type Forgotten struct {
 	Example  string // one of the ports
 }
 
-// Fenced tells that nobody behind a switch port is let into the subnet from now
+// Fenced reports whether nobody behind a switch port is let into the subnet from now
 // on.
 type Fenced struct{ Fence fence.Fence }
 
-// Unfenced tells that a switch port is fenced no more.
+// Unfenced reports whether a switch port is fenced no more.
 type Unfenced struct{ Fence fence.Fence }
 
-// Learned tells that a list of cables was learned, from which on the engine holds
+// Learned reports whether a list of cables was learned, from which on the engine holds
 // to it. Nothing has been written by then.
 type Learned struct {
 	List *cables.List
@@ -99,7 +99,7 @@ type Deferred struct {
 }
 
 // Asked says that a round of questions to the other managers has ended while this one is
-// master. Alone tells that none of those that count says that it is master too.
+// master. Alone says that none of those that count says that it is master too.
 type Asked struct{ Alone bool }
 
 // LockedOut says that devices do not accept the M_Keys known here, and that those which other
@@ -115,7 +115,7 @@ type Slept struct{ For time.Duration }
 type Halted struct {
 	// Why says why the store does not give it; "" where it does not answer.
 	Why string
-	// Had tells that it had it and nobody is known to have taken it: it would go on
+	// Had reports whether it had it and nobody is known to have taken it: it would go on
 	// if the others said that they stand by. Silent are the ports of those that do not.
 	Had    bool
 	Silent []ib.PortGUID
@@ -137,7 +137,7 @@ type Guarding struct {
 	Reason string // why it took over
 }
 
-// Unexpected tells that a manager that is new to the subnet found a master there
+// Unexpected reports whether a manager that is new to the subnet found a master there
 // that does not count, and leaves the subnet alone.
 type Unexpected struct {
 	Port ib.PortGUID // of the master
@@ -183,7 +183,7 @@ type Resweeping struct {
 }
 
 // Changed is something that a look at one port found and that the policy has to
-// be worked out anew for.
+// be worked out again for.
 type Changed struct{ What string }
 
 // Flooded names who sends more traps than are looked at, or whose link goes up
@@ -216,7 +216,7 @@ type Trapped struct {
 	Report *traps.Report
 }
 
-// Regrouped tells that the multicast forwarding tables follow the groups that
+// Regrouped reports whether the multicast forwarding tables follow the groups that
 // the engine was told of last.
 type Regrouped struct {
 	Groups, Writes, Failures int
@@ -224,7 +224,7 @@ type Regrouped struct {
 	Proof *isolation.Multicast
 }
 
-// Rerouted tells that forwarding tables lead around links that went down: so many blocks were
+// Rerouted reports whether forwarding tables lead around links that went down: so many blocks were
 // written.
 type Rerouted struct {
 	Writes, Failures int
@@ -255,7 +255,7 @@ type Result struct {
 	Compiled int
 	// Inactive counts links that should be Active and are not.
 	Inactive int
-	// Outdated tells that a newer policy has arrived, which the pass was not for.
+	// Outdated reports whether a newer policy has arrived, which the pass was not for.
 	Outdated bool
 	// Fences are the switch ports behind which nobody is let into the subnet,
 	// by node GUID and port number.
@@ -414,7 +414,7 @@ func (e Completed) String() string {
 	return fmt.Sprintf("done: %s", e.Result.Proof.Verdict)
 }
 
-// Released tells that ports hold no M_Key any more: the manager that the subnet is
+// Released reports whether ports hold no M_Key any more: the manager that the subnet is
 // handed over to does not know them.
 type Released struct {
 	To              ib.PortGUID
@@ -430,7 +430,7 @@ func (e Released) String() string {
 // that it was not told of.
 var ErrIncumbent = errors.New("another manager is master of this subnet, which ibwarden has not managed before")
 
-// PolicyGiven tells that the manager was given a policy. It is in force, and proved,
+// PolicyGiven reports whether the manager was given a policy. It is in force, and proved,
 // with the next Completed whose Result is not Outdated; if it does not fit, Refused
 // follows instead.
 type PolicyGiven struct{}

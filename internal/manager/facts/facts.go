@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
-// Identity is by what a policy knows an end port; self tells that it is the
+// Identity is by what a policy knows an end port; self says that it is the
 // manager's own.
 func Identity(p *observed.Port, self bool) policy.EndPort {
 	x := policy.EndPort{

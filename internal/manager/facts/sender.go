@@ -9,7 +9,7 @@ import (
 // CameFrom is the port that a packet came from, nil when that cannot be told. A
 // directed route has the ports by which it entered each switch, written by the
 // switches: whatever its sender made up lies beyond the port that it left by, and
-// leads nowhere. shown tells that it is known so, and not by the LID in the
+// leads nowhere. shown says that it is known so, and not by the LID in the
 // packet, which a sender below the kernel can choose.
 func CameFrom(f *observed.Fabric, ends []*observed.Port, p *mad.SMP, slid ib.LID) (from *observed.Port, shown bool) {
 	if p.Class == mad.ClassSubnLID {

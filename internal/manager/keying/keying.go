@@ -46,7 +46,7 @@ type Keying struct {
 	Config *Config // nil: none are given
 	// Kept is the version of the book that is kept.
 	Kept uint64
-	// Due tells that an entry is due for another key.
+	// Due reports whether an entry is due for another key.
 	Due bool
 	// Unset counts the end ports that do not hold the key that they ought to.
 	Unset int
@@ -59,7 +59,7 @@ type Keying struct {
 	resting map[*mkey.Entry]*observed.Port
 	refused map[*mkey.Entry]time.Duration
 	full    bool
-	// abandoned tells that keys which were wanted were not written.
+	// abandoned reports whether keys which were wanted were not written.
 	abandoned bool
 	lockout
 }

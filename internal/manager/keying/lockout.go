@@ -9,7 +9,7 @@ type lockout struct {
 	merged uint64 // news from other managers when the sweep under way began
 	why    error  // the devices that do not accept the keys; nil when nobody waits to know
 	unsure bool   // until it is known for good, or another sweep begins
-	// Listed tells that there is another list of cables than when the sweep under way began: a
+	// Listed reports whether there is another list of cables than when the sweep under way began: a
 	// key goes where the list has its port, so that one that was known may let the manager in.
 	Listed bool
 }

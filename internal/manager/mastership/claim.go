@@ -248,7 +248,7 @@ func (x *Peers) Names(p *observed.Port) bool {
 // as often as they like.
 const unnamedGap = time.Second
 
-// tellUnnamed has the verdict given anew when other ports than before have managers that
+// tellUnnamed has the verdict given again when other ports than before have managers that
 // nobody named.
 func (x *Peers) tellUnnamed() {
 	if !x.unnamed.changed || x.clock < x.unnamed.next || !x.IsMaster() {

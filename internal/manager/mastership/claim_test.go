@@ -109,7 +109,7 @@ func TestTimeCountsOn(t *testing.T) {
 
 // One that proved itself and comes again, as after a restart, has all of its time, and after
 // a long while so has anybody.
-func TestTimeAnew(t *testing.T) {
+func TestTimeAgain(t *testing.T) {
 	r, hosts := newRig(t, strict(), 2)
 	r.lead()
 	r.says(hosts[0], true, partner)
@@ -314,7 +314,7 @@ func TestStartLiftsFences(t *testing.T) {
 	}
 }
 
-// The verdict is given anew when a manager that nobody named comes, proves itself, or goes; not
+// The verdict is given again when a manager that nobody named comes, proves itself, or goes; not
 // for one that is listed, and not without end.
 func TestRestates(t *testing.T) {
 	c := strict()

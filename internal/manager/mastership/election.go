@@ -99,7 +99,7 @@ type Effects struct {
 	From, To smp.SMState
 	// Why says for people what happened; empty when nothing did.
 	Why string
-	// Lost tells that a manager was given up, which has not been heard of since Since:
+	// Lost reports whether a manager was given up, which has not been heard of since Since:
 	// when the first of the polls was sent that it left unanswered.
 	Lost  bool
 	Since time.Duration

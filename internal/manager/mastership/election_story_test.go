@@ -323,7 +323,7 @@ func TestAnOpenOfferIsNotRepeatedByASweep(t *testing.T) {
 	}
 }
 
-// A master that saw a second one polls it, and decides anew when that one
+// A master that saw a second one polls it, and decides again when that one
 // steps back or falls silent.
 func TestTheSecondMasterIsPolled(t *testing.T) {
 	second := Remote{Info: smp.SMInfo{GUID: 60, SMState: smp.SMMaster}, Address: Address{LID: 6}}

@@ -21,7 +21,7 @@ type Config struct {
 	Profile protect.Profile
 	// Election is the manager's part in the election; its GUID and Named are set here.
 	Election ElectionConfig
-	// Newcomer tells that this manager has never managed the subnet.
+	// Newcomer reports whether this manager has never managed the subnet.
 	Newcomer bool
 	// Vouches tells managers that share the secret which policy is in force, and proves
 	// it; nil where none is shared.
@@ -49,7 +49,7 @@ type Want uint8
 const (
 	WantSweep    Want = iota // read the whole subnet again
 	WantElection             // ask the managers again, on the present snapshot
-	WantProof                // give the verdict anew
+	WantProof                // give the verdict again
 	WantProbe                // ask devices again that did not answer
 )
 
@@ -71,7 +71,7 @@ type Host interface {
 	Withholds(Message) bool
 	// Follow acts on a change of the manager's state, once what it sends was sent.
 	Follow(Effects)
-	// Shared tells whether another manager that counts is master too.
+	// Shared reports whether another manager that counts is master too.
 	Shared(bool)
 	// Fence fences a switch port, Unfence admits what is behind it again.
 	Fence(at observed.Place, reason string) bool

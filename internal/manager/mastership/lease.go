@@ -46,7 +46,7 @@ type Record struct {
 	Version int64
 	// Term is the epoch of the manager that took it last; 0 for nobody yet.
 	Term uint64
-	// Given tells that it was given up.
+	// Given reports whether it was given up.
 	Given bool
 	// TTL is that of its holder.
 	TTL time.Duration
@@ -92,7 +92,7 @@ func (k *Keeper) Free() (at time.Duration, known bool) {
 	return k.seen + max(k.ttl, k.record.TTL), true
 }
 
-// Took tells that this manager has taken the record that was there before, with a request
+// Took reports whether this manager has taken the record that was there before, with a request
 // that was sent at a time.
 func (k *Keeper) Took(sent time.Duration, term uint64, before Record) {
 	if k.since = sent; before.Term == 0 {
@@ -101,14 +101,14 @@ func (k *Keeper) Took(sent time.Duration, term uint64, before Record) {
 	k.term, k.until = term, sent+k.ttl-Margin(k.ttl)
 }
 
-// Renewed tells that a renewal has succeeded that was sent at a time.
+// Renewed reports whether a renewal has succeeded that was sent at a time.
 func (k *Keeper) Renewed(sent time.Duration, term uint64) {
 	if term == k.term && term != 0 {
 		k.until = max(k.until, sent+k.ttl-Margin(k.ttl))
 	}
 }
 
-// Lost tells that this manager is not the holder any more: another one has taken the record,
+// Lost reports whether this manager is not the holder any more: another one has taken the record,
 // or it was given up.
 func (k *Keeper) Lost() { k.term = 0 }
 

@@ -326,7 +326,7 @@ func TestRight(t *testing.T) {
 		t.Error("it has heard nothing, and is not deaf until it does")
 	}
 	if begins, _ := r.Set(Grant{Term: 2, Since: time.Second, Until: now + time.Second}); begins {
-		t.Error("the same term begins anew")
+		t.Error("the same term begins again")
 	}
 	if got := r.Look(now, o); got != Resumed || !leaves(now) {
 		t.Errorf("%v, want Resumed", got)

@@ -34,7 +34,7 @@ func (n *Nap) Begin(now time.Duration, ends int) {
 	*n = Nap{Confirms: n.Confirms, on: true, unsure: n.Confirms, rounds: ends, next: now + rounds, until: now + most}
 }
 
-// Confirm tells that the policy is known to be the one in force, and whether it was another.
+// Confirm reports whether the policy is known to be the one in force, and whether it was another.
 func (n *Nap) Confirm(changed bool) {
 	if n.on {
 		n.unsure, n.changed = false, n.changed || changed
@@ -66,7 +66,7 @@ func (n *Nap) Lasts(now time.Duration, master bool) (lasts, ask bool) {
 	return n.on, ask
 }
 
-// Changed reports whether, by the end of it, what was under way is to be begun anew.
+// Changed reports whether, by the end of it, what was under way is to be begun again.
 func (n *Nap) Changed() bool { return n.changed }
 
 // Due is when Lasts has something to do while it lasts.

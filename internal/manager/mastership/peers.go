@@ -52,7 +52,7 @@ type Peers struct {
 	// Other that the master that it stood by for had another policy.
 	StoodBy string
 	Other   bool
-	// Stored tells that a store which managers share has the policy in force, whatever
+	// Stored reports whether a store which managers share has the policy in force, whatever
 	// reached each of them last: Other is not set then.
 	Stored bool
 }
@@ -120,8 +120,8 @@ func (x *Peers) MayCount(p *observed.Port) (ok bool, why string) {
 	return true, ""
 }
 
-// AskAnew is Ask, and returns how many rounds have to end until one has that was begun now.
-func (x *Peers) AskAnew() (rounds int) {
+// AskAgain is Ask, and returns how many rounds have to end until one has that was begun now.
+func (x *Peers) AskAgain() (rounds int) {
 	rounds = 1
 	if x.round.pending > 0 || x.round.undecided {
 		rounds = 2

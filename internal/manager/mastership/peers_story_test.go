@@ -274,7 +274,7 @@ func (s *story) happens() string {
 		s.LookFor(nil)
 		return fmt.Sprintf("a look at host %d", i)
 	case 9:
-		return fmt.Sprint("a question: ", s.AskAnew(), " rounds")
+		return fmt.Sprint("a question: ", s.AskAgain(), " rounds")
 	case 10:
 		s.AskAll()
 		return "all are asked"

@@ -31,11 +31,11 @@ type Vouches interface {
 // 0x49425750 was the first.
 const policyModifier uint32 = 0x49425751
 
-// The data of such a request and its answer, behind SMInfo, in octets.
+// The data of such a request and its answer, behind SMInfo, in bytes.
 const (
-	offNonce = 24 // of the request, 16 octets
-	offSum   = 24 // of the answer, 16 octets
-	offProof = 40 // of the answer, 24 octets
+	offNonce = 24 // of the request, 16 bytes
+	offSum   = 24 // of the answer, 16 bytes
+	offProof = 40 // of the answer, 24 bytes
 )
 
 const (
@@ -72,7 +72,7 @@ type Besides struct {
 }
 
 // sum is a digest of a policy's digest with what is besides it: the length of each name in one
-// octet and the name, the LMC in one octet, and the GID prefix in eight, most significant first.
+// byte and the name, the LMC in one byte, and the GID prefix in eight, most significant first.
 func (b *Besides) sum(of [sha256.Size]byte) [sha256.Size]byte {
 	data := of[:]
 	for _, name := range []string{b.Profile, b.Routing} {
@@ -206,7 +206,7 @@ func (x *Peers) voiceOf(guid ib.PortGUID) (last *voice) {
 	return last
 }
 
-// PolicyOf tells whether a manager has the policy that is in force here, by what it has
+// PolicyOf reports whether a manager has the policy that is in force here, by what it has
 // proved last.
 func (x *Peers) PolicyOf(guid ib.PortGUID) observed.PolicyOf {
 	v := x.voiceOf(guid)

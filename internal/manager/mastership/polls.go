@@ -27,7 +27,7 @@ type watch struct {
 type offer struct {
 	open bool
 	to   Remote
-	// planned tells that an administrator wants it, whatever the ranks are.
+	// planned reports whether an administrator wants it, whatever the ranks are.
 	planned bool
 	tries   int
 	next    time.Duration
@@ -176,7 +176,7 @@ func (e *Election) Answered(m Message, status mad.Status, info smp.SMInfo) Effec
 	case m.Method != mad.MethodGet || status != mad.StatusOK || !w.on || info.GUID != w.remote.Info.GUID:
 	case e.config.Named && !e.counts(&Remote{Info: info, Address: m.To}):
 	case e.state == smp.SMMaster && info.SMState != smp.SMMaster:
-		// The second master has stepped back: decide anew.
+		// The second master has stepped back: decide again.
 		e.watch = watch{}
 		effects.Sweep = true
 		effects.Why = info.GUID.String() + " is no longer master"

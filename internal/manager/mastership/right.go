@@ -51,7 +51,7 @@ func (r *Right) Require(windows ...*transact.Window) {
 	r.bound()
 }
 
-// Master tells whether this manager is master: a mastership begins without the right.
+// Master reports whether this manager is master: a mastership begins without the right.
 func (r *Right) Master(now time.Duration, is bool) {
 	if !r.required || is == r.master {
 		return
@@ -62,7 +62,7 @@ func (r *Right) Master(now time.Duration, is bool) {
 	r.bound()
 }
 
-// Heard tells that a device has answered, another than the manager's own. It reports whether
+// Heard reports whether a device has answered, another than the manager's own. It reports whether
 // the manager was deaf until now.
 func (r *Right) Heard(now time.Duration) (wasDeaf bool) {
 	wasDeaf = r.deaf

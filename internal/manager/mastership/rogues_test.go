@@ -10,7 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// A manager that does not count is told of once for each reason, by another GUID anew, and one
+// A manager that does not count is told of once for each reason, by another GUID again, and one
 // that went and comes again only after a while.
 func TestRogues(t *testing.T) {
 	x, at := Rogues{}, observed.Place{Node: 1, Port: 2}

@@ -61,29 +61,29 @@ func request(method mad.Method, modifier uint32, info smp.SMInfo) *mad.SMP {
 }
 
 // SM-01: attribute 0x0020 is answered where a manager lives, in every state, and no
-// other is. The request is octets, as they come over a wire.
+// other is. The request is bytes, as they come over a wire.
 func TestSM01AttributeIsAnswered(t *testing.T) {
 	for _, state := range states() {
 		for _, class := range []byte{0x01, 0x81} {
 			for id := range 0x40 {
-				var octets [mad.Size]byte
+				var bytes [mad.Size]byte
 				// Base version, class, class version, Get; transaction 77; the attribute.
-				octets[0], octets[1], octets[2], octets[3], octets[15] = 1, class, 1, 0x01, 77
-				octets[16], octets[17] = byte(id>>8), byte(id)
+				bytes[0], bytes[1], bytes[2], bytes[3], bytes[15] = 1, class, 1, 0x01, 77
+				bytes[16], bytes[17] = byte(id>>8), byte(id)
 				var p mad.SMP
-				if err := p.UnmarshalBinary(octets[:]); err != nil {
+				if err := p.UnmarshalBinary(bytes[:]); err != nil {
 					t.Fatal(err)
 				}
 				_, ok := engine(t, state, ElectionConfig{Priority: 5}).Serve(0, Address{}, &p)
 				if ok != (id == 0x20) {
 					t.Fatalf("%s: attribute %#x: answered %v", state, id, ok)
 				}
-				if err := p.Encode(&octets); err != nil {
+				if err := p.Encode(&bytes); err != nil {
 					t.Fatal(err)
 				}
-				if ok && (octets[3] != 0x81 || octets[15] != 77 || octets[17] != 0x20 || octets[4]&0x7F != 0 || octets[5] != 0 ||
-					octets[4]&0x80 != 0 != (class == 0x81) || octets[64+7] != byte(ownGUID) || octets[64+20] != 5<<4|byte(state)) {
-					t.Errorf("%s, class %#x: answered by %x", state, class, octets[:96])
+				if ok && (bytes[3] != 0x81 || bytes[15] != 77 || bytes[17] != 0x20 || bytes[4]&0x7F != 0 || bytes[5] != 0 ||
+					bytes[4]&0x80 != 0 != (class == 0x81) || bytes[64+7] != byte(ownGUID) || bytes[64+20] != 5<<4|byte(state)) {
+					t.Errorf("%s, class %#x: answered by %x", state, class, bytes[:96])
 				}
 			}
 		}
@@ -370,7 +370,7 @@ func TestOrdersThatCannotBeGiven(t *testing.T) {
 }
 
 // SM-11, SM-16, SM-18 and SM-19: one Get returns the port GUID, SM_Key,
-// ActCount, Priority and SMState, in 21 octets.
+// ActCount, Priority and SMState, in 21 bytes.
 func TestSM11And19GetReturnsEverything(t *testing.T) {
 	for _, state := range states() {
 		e := engine(t, state, ElectionConfig{GUID: 0x0002_C903_0000_1111, Priority: 11, SMKey: key})
@@ -392,7 +392,7 @@ func TestSM11And19GetReturnsEverything(t *testing.T) {
 			t.Errorf("Priority and SMState 0x%02x, want 0x%02x", p.Data[20], want)
 		}
 		if slices.Max(p.Data[21:]) != 0 {
-			t.Errorf("octets after SMInfo: %v", p.Data[21:])
+			t.Errorf("bytes after SMInfo: %v", p.Data[21:])
 		}
 	}
 }
@@ -573,7 +573,7 @@ func TestHandoverThatIsObeyed(t *testing.T) {
 			continue
 		}
 		// ACKNOWLEDGE after that is no fault, and the new master is polled: where
-		// nobody has become one, this manager discovers the subnet anew.
+		// nobody has become one, this manager discovers the subnet again.
 		if _, status, _ := e.Receive(0, Address{LID: 1}, mad.MethodSet, 2, smp.SMInfo{GUID: 10, SMState: smp.SMStandby}); status != mad.StatusOK || e.State() != smp.SMStandby {
 			t.Errorf("%s: ACKNOWLEDGE: %s, now %s", c.name, status, e.State())
 		}

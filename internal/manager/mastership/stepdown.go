@@ -118,7 +118,7 @@ func (e *Election) takesFrom(sender *Remote) bool {
 }
 
 // willing leaves out of a list the standby that has handed over although it ranks
-// higher. One that has another priority or another state, or has counted anew, is one
+// higher. One that has another priority or another state, or has counted again, is one
 // that counts again.
 func (e *Election) willing(others []Remote) []Remote {
 	if e.kept.GUID == 0 {
@@ -140,7 +140,7 @@ func (e *Election) willing(others []Remote) []Remote {
 }
 
 // Reconsider makes a standby count that had handed over: it says that it ranks higher, or
-// was started anew.
+// was started again.
 func (e *Election) Reconsider(guid ib.PortGUID) {
 	if e.kept.GUID == guid {
 		e.kept = smp.SMInfo{}

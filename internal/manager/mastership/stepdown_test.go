@@ -30,14 +30,14 @@ func (n *network) handOver(from, to ib.PortGUID) error {
 
 // SM-06: a planned handover goes to the standby that is meant, whatever the ranks are;
 // the former master stands by, tells a lower rank, and stays so. It takes over when the
-// new master is gone, ranks as before then, and is handed the subnet when it comes anew.
+// new master is gone, ranks as before then, and is handed the subnet when it comes again.
 func TestPlannedHandover(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		a, b           uint8 // priorities; a has the lower GUID
 		fromB          bool  // the master is b
 		lowered        uint8
-		kept, returned bool // by proof alone; and back to it when it was started anew
+		kept, returned bool // by proof alone; and back to it when it was started again
 	}{
 		{"from a much higher priority", 9, 4, false, 3, false, true},
 		{"from an equal priority, to the higher GUID", 4, 4, false, 3, false, true},
@@ -87,7 +87,7 @@ func TestPlannedHandover(t *testing.T) {
 			if got := n.engines[from].Info().Priority; got != configs[from].Priority {
 				t.Errorf("as master again it tells priority %d, want %d", got, configs[from].Priority)
 			}
-			// It goes and comes anew: it ranks as it is configured.
+			// It goes and comes again: it ranks as it is configured.
 			n.start(configs[to])
 			n.pass(5 * time.Second)
 			only(from, "when the other came back")
@@ -100,7 +100,7 @@ func TestPlannedHandover(t *testing.T) {
 			n.engines[to].Reconsider(from) // its port says that a manager is new there
 			n.sweep(to)
 			n.pass(5 * time.Second)
-			only(from, "when it was started anew")
+			only(from, "when it was started again")
 		})
 	}
 }

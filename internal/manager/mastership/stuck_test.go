@@ -9,7 +9,7 @@ import (
 )
 
 // A master beside one that outranks it goes on to offer mastership, whatever became of
-// earlier offers: the other waits for it, and neither would decide anew. It does not when
+// earlier offers: the other waits for it, and neither would decide again. It does not when
 // the other is gone, has stepped back, or is outranked. The traces are those that the
 // search in test/electiontest found: the other one answers late, because it was paused or
 // had just begun.

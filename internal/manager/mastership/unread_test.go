@@ -21,7 +21,7 @@ func TestBeforeTheSubnetIsRead(t *testing.T) {
 			r.Ask()
 			r.AskAll()
 			r.AskOthers(0)
-			if got := r.AskAnew(); got != 1 || r.Managers() != nil || r.Names(hosts[0]) || r.IsMaster() {
+			if got := r.AskAgain(); got != 1 || r.Managers() != nil || r.Names(hosts[0]) || r.IsMaster() {
 				t.Errorf("%d rounds, %v", got, r.Managers())
 			}
 		}

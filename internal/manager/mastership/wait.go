@@ -9,12 +9,12 @@ import "time"
 type Wait struct {
 	Began bool          // the engine was told the time
 	Until time.Duration // the end of the wait
-	// Stale tells that the sweep under way began before the end of the wait: PortInfo
+	// Stale reports whether the sweep under way began before the end of the wait: PortInfo
 	// and SwitchInfo are read again after it, and tables not before.
 	Stale bool
-	// AtStart tells that it is the wait of a start, which ends early on a subnet that
+	// AtStart reports whether it is the wait of a start, which ends early on a subnet that
 	// nobody has managed; Trial, that the tables are read to find that out.
 	AtStart, Trial bool
-	// Abandon tells that what is being read was begun as standby.
+	// Abandon reports whether what is being read was begun as standby.
 	Abandon bool
 }

@@ -59,7 +59,7 @@ func TestMerge(t *testing.T) {
 
 // Each thing that another book knows and this one does not makes it another version, alone as
 // with others: who keeps books writes those with another version only.
-func TestMergeTellsThatItBroughtSomething(t *testing.T) {
+func TestMergeSaysThatItBroughtSomething(t *testing.T) {
 	at := observed.Place{Node: 10, Port: 1}
 	for name, news := range map[string]func(b *Book, s *Entry){
 		"a generation that was used": func(b *Book, _ *Entry) { b.used[ID{1, 2}] = 9 },

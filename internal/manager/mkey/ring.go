@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 )
 
-// SecretSize is the length of a master secret in octets.
+// SecretSize is the length of a master secret in bytes.
 const SecretSize = 32
 
 // The labels that keep kinds of keys apart. What stands behind a label has

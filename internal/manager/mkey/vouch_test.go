@@ -51,6 +51,6 @@ func TestVouchStays(t *testing.T) {
 	nonce := [16]byte{9}
 	want := mac([]byte("ibwarden policy answer 1"), []byte{0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2}, nonce[:], sum[:])
 	if got := NewRing(s).Vouch(1, 2, nonce, sum); got != [24]byte(want) {
-		t.Errorf("proof %x, want the first 24 octets of %x", got, want)
+		t.Errorf("proof %x, want the first 24 bytes of %x", got, want)
 	}
 }

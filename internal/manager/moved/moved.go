@@ -23,9 +23,9 @@ type Links struct {
 type link struct {
 	reason string
 	at     time.Duration // not to be followed sooner
-	// visited tells that it is being followed, around that packets were led around it.
+	// visited reports whether it is being followed, around that packets were led around it.
 	visited, around bool
-	// mute tells that it has not changed itself, as far as is known: the device behind it
+	// mute reports whether it has not changed itself, as far as is known: the device behind it
 	// did not answer, or answers again.
 	mute bool
 }
@@ -92,7 +92,7 @@ func (x *Links) Follow(f *observed.Fabric, now time.Duration) (due []*observed.P
 	return due, reason
 }
 
-// Interrupted tells that those that were being followed are to be followed later.
+// Interrupted reports whether those that were being followed are to be followed later.
 func (x *Links) Interrupted(until time.Duration) {
 	for _, m := range x.at {
 		m.visited, m.at = false, max(m.at, until)

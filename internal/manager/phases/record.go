@@ -16,7 +16,7 @@ const (
 	// PhasesMax is how many phases of a sweep are kept apart, and how many wait for Take.
 	// What more there are count with the last one of a sweep.
 	PhasesMax = 64
-	// ReasonMax is the most octets of a reason that are kept.
+	// ReasonMax is the most bytes of a reason that are kept.
 	ReasonMax = 256
 )
 
@@ -82,7 +82,7 @@ type Sweep struct {
 	// Reason is why it began, in words; "" where that was not told.
 	Reason string
 	Began  time.Time
-	// Done tells that it is over.
+	// Done reports whether it is over.
 	Done   bool
 	Phases []Phase
 }

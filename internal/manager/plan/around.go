@@ -41,7 +41,7 @@ func (p *Plan) postponed(waves [][]Op, settings []Op) (first []Op, more, late []
 			switch {
 			case i == 0 && (op.Attribute != smp.AttrLinearForwardingTable || !routes(op)):
 				first = append(first, op)
-			case told[op.Port.Node] && !routes(op) && !carriesAny(op.Port.Node): // it begins anew
+			case told[op.Port.Node] && !routes(op) && !carriesAny(op.Port.Node): // it begins again
 				first = append(first, op)
 			case told[op.Port.Node]:
 				return waves[0], waves[1:], nil

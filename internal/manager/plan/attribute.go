@@ -23,7 +23,7 @@ type Attribute struct {
 	// tables of the device is left out. It is nil for PortInfo, of which a change keeps
 	// single elements.
 	Enter func(p *observed.Port, d *observed.Desired, modifier uint32, block []byte) error
-	// MustBeRead tells that a block is written only over what is known: it isolates,
+	// MustBeRead reports whether a block is written only over what is known: it isolates,
 	// and could not be undone otherwise.
 	MustBeRead bool
 

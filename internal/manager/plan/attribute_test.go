@@ -52,7 +52,7 @@ func TestAttributesAgree(t *testing.T) {
 		n.LFT[100], n.RFT[31] = 2, smp.RandomEntry{LID: 9, Valid: true, Port: 1}
 		return d
 	}
-	octets := func(e Encoder) (b [mad.DataSize]byte) {
+	bytes := func(e Encoder) (b [mad.DataSize]byte) {
 		t.Helper()
 		if err := e.Encode(&b); err != nil {
 			t.Fatal(err)
@@ -77,9 +77,9 @@ func TestAttributesAgree(t *testing.T) {
 		}
 		f := fabric()
 		p := &f.Nodes[at.node].Ports[at.port]
-		data := octets(what.Wanted(p, want(f), at.modifier))
+		data := bytes(what.Wanted(p, want(f), at.modifier))
 		held, read := what.Held(p, at.modifier)
-		if before := octets(held); !read || before == data {
+		if before := bytes(held); !read || before == data {
 			t.Fatalf("%s: the same is held (read %t): %x", smp.AttributeName(id), read, before)
 		}
 		fresh := observed.NewDesired(f)
@@ -90,17 +90,17 @@ func TestAttributesAgree(t *testing.T) {
 		if err := what.Enter(p, fresh, at.modifier, data[:]); err != nil {
 			t.Fatal(err)
 		}
-		if again := octets(what.Wanted(p, fresh, at.modifier)); again != data {
+		if again := bytes(what.Wanted(p, fresh, at.modifier)); again != data {
 			t.Errorf("%s: %x is entered, and wanted is %x", smp.AttributeName(id), data, again)
 		}
 		if err := p.Absorb(id, at.modifier, data[:]); err != nil {
 			t.Fatal(err)
 		}
-		if held, read := what.Held(p, at.modifier); !read || octets(held) != data {
-			t.Errorf("%s: after the write held is %x (read %t), want %x", smp.AttributeName(id), octets(held), read, data)
+		if held, read := what.Held(p, at.modifier); !read || bytes(held) != data {
+			t.Errorf("%s: after the write held is %x (read %t), want %x", smp.AttributeName(id), bytes(held), read, data)
 		}
 		if err := what.Enter(p, fresh, at.modifier, data[:1]); err == nil {
-			t.Errorf("%s: one octet was taken for a block", smp.AttributeName(id))
+			t.Errorf("%s: one byte was taken for a block", smp.AttributeName(id))
 		}
 	}
 }

@@ -36,6 +36,6 @@
 // until stage 6; if a plan only adds it, it comes to them with stage 1.
 //
 // Links that carry no data yet skip the narrowing. An operation names a block,
-// not its content: Fill computes the octets when it is sent, from the
+// not its content: Fill computes the bytes when it is sent, from the
 // snapshot at that time, so that a plan for a large fabric stays small.
 package plan

@@ -24,7 +24,7 @@ type Write struct {
 	// Gives and Takes are the alias GUIDs that a GUIDInfo write gives to a port
 	// and takes from it.
 	Gives, Takes []ib.PortGUID
-	// Asks tells that a host is asked to register again.
+	// Asks reports whether a host is asked to register again.
 	Asks bool
 	// ReadBack asks for the block to be read again after the write: what
 	// isolates is believed only when a device shows it.

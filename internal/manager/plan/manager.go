@@ -20,7 +20,7 @@ import (
 // moves records of each partition whether ports gain or lose it.
 type moves struct {
 	gained, lost map[ib.PKeyBase]bool
-	// unread tells that some table was not read: what it loses is not known.
+	// unread reports whether some table was not read: what it loses is not known.
 	unread bool
 }
 

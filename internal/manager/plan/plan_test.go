@@ -45,7 +45,7 @@ func tables(member map[ib.PKeyBase]bool) (end, guard []ib.PKey) {
 	return end, guard
 }
 
-// passes tells whether key k gets through a port's table.
+// passes reports whether key k gets through a port's table.
 func passes(table []ib.PKey, k ib.PKey) bool {
 	return slices.ContainsFunc(table, func(e ib.PKey) bool { return k.Matches(e) })
 }

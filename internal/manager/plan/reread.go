@@ -11,7 +11,7 @@ var errOtherwise = errors.New("is no longer as it was read")
 
 // SameAsRead compares the data of an answer, to a Get of the block that op
 // writes, with the snapshot: all entries of a P_KeyTable, and of PortInfo what
-// isolates, the LID and the state. An error tells that it is otherwise now, or is
+// isolates, the LID and the state. An error says that it is otherwise now, or is
 // no such block. Other attributes than these two are not compared.
 func (op *Op) SameAsRead(data []byte) error {
 	switch op.Attribute {

@@ -7,7 +7,7 @@ import (
 )
 
 // NameMaster wants MasterSMLID to be lid at the end ports that can be told, and nothing else.
-// registered tells that what hosts registered is known: they need not register again.
+// registered reports whether what hosts registered is known: they need not register again.
 func NameMaster(want *observed.Desired, ends []*observed.Port, lid ib.LID, registered bool) {
 	for _, p := range ends {
 		if p.InfoRead && p.Info.LID.IsUnicast() && (p.Info.PortState == smp.PortActive || p.Node.Switch != nil) {
@@ -21,7 +21,7 @@ func NameMaster(want *observed.Desired, ends []*observed.Port, lid ib.LID, regis
 // MovesWithMaster reports whether all writes but those of P_Key tables belong to a change of the master alone, which is
 // at the port self then: MasterSMLID of a port; and where the policy sets the LID m aside for
 // the master, the address of that port, and of those that have the LID so far, and the entry
-// of the LID in a linear forwarding table. m is 0 for none. tables tells that there are P_Key
+// of the LID in a linear forwarding table. m is 0 for none. tables says that there are P_Key
 // tables to write.
 func (p *Plan) MovesWithMaster(d *observed.Desired, self *observed.Port, m ib.LID) (all, tables bool) {
 	for _, s := range p.Stages {

@@ -35,7 +35,7 @@ type Finding struct {
 	// Where is the node, port or partition.
 	Where string        `json:"where"`
 	PKeys []ib.PKeyBase `json:"pkeys"`
-	// Already tells that it was so before.
+	// Already reports whether it was so before.
 	Already bool `json:"already"`
 	// Text says it in words.
 	Text string `json:"text"`

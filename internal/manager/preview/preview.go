@@ -33,7 +33,7 @@ type Input struct {
 
 // Preview is what a plan will do.
 type Preview struct {
-	// Changes tells whether anything is written at all.
+	// Changes reports whether anything is written at all.
 	Changes bool `json:"changes"`
 	// Ports are the ports whose keys, enforcement or alias GUIDs change, breadth first
 	// from the manager.

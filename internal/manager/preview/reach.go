@@ -31,7 +31,7 @@ type GroupPair struct {
 	B      string `json:"b"`
 	Gained int    `json:"gained"`
 	Lost   int    `json:"lost"`
-	// Opened tells that no port of one could talk to a port of the other
+	// Opened reports whether no port of one could talk to a port of the other
 	// before, Closed that none can any more.
 	Opened bool `json:"opened"`
 	Closed bool `json:"closed"`

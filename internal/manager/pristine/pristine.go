@@ -1,4 +1,4 @@
-// Package pristine tells whether a subnet is as it comes up, without a trace of a manager.
+// Package pristine reports whether a subnet is as it comes up, without a trace of a manager.
 package pristine
 
 import (

@@ -115,11 +115,11 @@ type Discovery struct {
 	// whose links to them are down.
 	doubted map[*observed.Node]bool
 	fallen  []*observed.Port
-	// conflicts tells that a GUID stands at two places.
+	// conflicts reports whether a GUID stands at two places.
 	conflicts bool
-	// beyond tells that there are more than MaxNodes.
+	// beyond reports whether there are more than MaxNodes.
 	beyond bool
-	// completes tells that the fabric is known, and that only what the options add is read.
+	// completes reports whether the fabric is known, and that only what the options add is read.
 	completes bool
 }
 

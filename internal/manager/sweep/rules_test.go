@@ -90,7 +90,7 @@ func TestDiagnosisOfEachPort(t *testing.T) {
 	said := faultsOf(d)
 	for _, chain := range [][2]byte{{0xA1, 0xA2}, {0xB1, 0xB2}, {0xC1, 0}} {
 		first := fmt.Sprintf("vendor data %x", chain[0])
-		second := fmt.Sprintf("%0122x%x", 0, chain[1]) // the first octet of the second block, behind the first's other 61
+		second := fmt.Sprintf("%0122x%x", 0, chain[1]) // the first byte of the second block, behind the first's other 61
 		if chain[1] == 0 {
 			second = ""
 		}

@@ -100,7 +100,7 @@ func aboutDiag(code smp.DiagCode) string {
 }
 
 // readDiagBlock asks for a block of VendorDiag and for those that follow it, and reports
-// them together. blocks are the octets of those before.
+// them together. blocks are the bytes of those before.
 func (d *Discovery) readDiagBlock(p *observed.Port, index uint16, blocks []byte) {
 	about := aboutDiag(p.Info.DiagCode)
 	d.get(p.Path, p.MKey(), p.RespTime(), smp.AttrVendorDiag, uint32(index), func(r transact.Reply) {

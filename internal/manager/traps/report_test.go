@@ -179,7 +179,7 @@ func full(of map[string]any) map[string]any {
 	return of
 }
 
-// TestPriorityChange compares the trap that tells of a manager's priority with its octets.
+// TestPriorityChange compares the trap that tells of a manager's priority with its bytes.
 func TestPriorityChange(t *testing.T) {
 	x := newSite()
 	x.a.Info.CapabilityMask = 0x02500002

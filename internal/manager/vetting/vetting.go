@@ -98,7 +98,7 @@ func (n *Names) VetAmong(r *policy.Resolver, p *policy.Policy, known map[string]
 	return n.Vet(p, resolution, site)
 }
 
-// Accept tells that a policy is in force.
+// Accept reports whether a policy is in force.
 func (n *Names) Accept(p *policy.Policy) { n.inForce = p }
 
 // HasPolicy reports whether one is in force.

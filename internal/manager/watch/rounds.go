@@ -46,7 +46,7 @@ type Round struct {
 	out  int     // asked for and not answered
 }
 
-// List makes the lists anew: checks are all blocks that can change. slower tells
+// List makes the lists again: checks are all blocks that can change. slower tells
 // that the period has become another, and is longer than was asked for.
 func (g *Guards) List(f *observed.Fabric, checks []observed.Block) (slower bool) {
 	g.near.list, g.far.list = g.near.list[:0], g.far.list[:0]

@@ -34,7 +34,7 @@ const (
 // Sender is who sent traps.
 type Sender struct {
 	bucket traps.Bucket
-	// told tells that he is named already: not again before he was quiet.
+	// told reports whether he is named already: not again before he was quiet.
 	told bool
 }
 

@@ -50,7 +50,7 @@ func TestSenders(t *testing.T) {
 		t.Error("want a sender named once")
 	}
 	if s.Allows(0) || !s.Allows(time.Second) || s.Tell() {
-		t.Error("a second later some are looked at, and he is not named anew before he was quiet")
+		t.Error("a second later some are looked at, and he is not named again before he was quiet")
 	}
 	if !s.Allows(time.Minute) || !s.Tell() {
 		t.Error("after he was quiet he is named again")

@@ -17,7 +17,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
-var update = goflag.Bool("update", false, "write testdata/answers.txt anew")
+var update = goflag.Bool("update", false, "write testdata/answers.txt again")
 
 // alone are options that are shown with others beside them, which change what becomes of them.
 var alone = map[string]string{

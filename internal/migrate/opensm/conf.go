@@ -10,10 +10,10 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
-// ConfSizeMax is the largest opensm.conf that is read, in octets.
+// ConfSizeMax is the largest opensm.conf that is read, in bytes.
 const ConfSizeMax = 1 << 20
 
-// lineMax is the longest line that OpenSM reads whole, in octets without the line end; it
+// lineMax is the longest line that OpenSM reads whole, in bytes without the line end; it
 // takes what follows for another line.
 const lineMax = 1022
 
@@ -47,7 +47,7 @@ func ReadConf(t Text) (*Conf, error) {
 	text := n.Clean(t.Data, ConfSizeMax)
 	for i, line := range strings.Split(text, "\n") {
 		if len(line) > lineMax {
-			n.Fault(policy.Pos{Line: i + 1, Column: 1}, fmt.Sprintf("at most %d: OpenSM takes the rest for another line", lineMax), "a line of %d octets", len(line))
+			n.Fault(policy.Pos{Line: i + 1, Column: 1}, fmt.Sprintf("at most %d: OpenSM takes the rest for another line", lineMax), "a line of %d bytes", len(line))
 		}
 		c.read(i+1, line)
 	}
@@ -236,7 +236,7 @@ func (o *option) shown() string {
 	return cut(o.name + " " + o.value)
 }
 
-// shownMax is how much of a line is shown, in octets.
+// shownMax is how much of a line is shown, in bytes.
 const shownMax = 120
 
 func cut(s string) string {

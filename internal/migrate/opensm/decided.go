@@ -235,7 +235,7 @@ var (
 )
 
 const (
-	whyLimit   = "an upper limit here: what is slower or narrower stays enabled, and it counts when a link trains anew"
+	whyLimit   = "an upper limit here: what is slower or narrower stays enabled, and it counts when a link trains again"
 	extOff     = 30 // of force_link_speed_ext: no extended speeds
 	leftAsIs   = 0
 	whyLeft    = "what is enabled stays as it is, unless the policy limits it"

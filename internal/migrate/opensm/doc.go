@@ -2,7 +2,7 @@
 // and the files that go with them, and which configuration and policy of ibwarden stand for
 // them.
 //
-// In: the octets of the files, which the caller has found. Out: a Report. Every line that
+// In: the bytes of the files, which the caller has found. Out: a Report. Every line that
 // means something to OpenSM has a verdict and, unless it is taken as it is, the reason in one
 // sentence. The configuration is a list of flags of `ibwarden run` in order, each with the
 // line that it comes from; the policy is a *policy.Policy.

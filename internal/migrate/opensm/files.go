@@ -32,7 +32,7 @@ const (
 	Neighbors     Kind = "neighbors"
 )
 
-// ListSizeMax is the largest of these files that is read, but for partitions.conf, in octets.
+// ListSizeMax is the largest of these files that is read, but for partitions.conf, in bytes.
 const ListSizeMax = 64 << 20
 
 // listing is what becomes of the lines of a file that is a list.
@@ -126,7 +126,7 @@ type Wanted struct {
 	Kind Kind
 	// Path is what opensm.conf says, or where OpenSM looks; empty for a file of its cache.
 	Path string
-	// Named tells that opensm.conf says it.
+	// Named reports whether opensm.conf says it.
 	Named bool
 }
 

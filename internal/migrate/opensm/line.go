@@ -86,13 +86,13 @@ type Report struct {
 	Announced []string `json:"announced"`
 	// MKey is OpenSM's one M_Key, 0 for none. It is for a file of its own.
 	MKey uint64 `json:"-"`
-	// BadKeys tells that guid2mkey or neighbors has a line that cannot be read.
+	// BadKeys reports whether guid2mkey or neighbors has a line that cannot be read.
 	BadKeys bool `json:"-"`
 	// LIDs are the base LIDs of guid2lid by port GUID.
 	LIDs map[uint64]uint16 `json:"-"`
 	// RootGUIDs are the switches that root_guid_file names.
 	RootGUIDs []uint64 `json:"-"`
-	// Open tells that there is no partitions.conf, so that every port is a full member of
+	// Open reports whether there is no partitions.conf, so that every port is a full member of
 	// the default partition.
 	Open bool `json:"no_partitions_conf"`
 }

@@ -32,7 +32,7 @@ type qosRule struct {
 	level           string // its name; empty for sl
 	sl              int
 	why             string // it is not possible
-	// last tells that it counts after all others, wherever it stands.
+	// last reports whether it counts after all others, wherever it stands.
 	last bool
 }
 

@@ -40,7 +40,7 @@ type Member struct {
 	// GID is the one that the port joined with, of its several.
 	GID   ib.GID       `json:"gid"`
 	State sa.JoinState `json:"join_state"`
-	// Proxy tells that another port joined for it.
+	// Proxy reports whether another port joined for it.
 	Proxy bool `json:"proxy"`
 }
 
@@ -92,7 +92,7 @@ func (g *Group) Record(m *Member) sa.MCMemberRecord {
 	return r
 }
 
-// IPoIB signatures in octets 2 and 3 of an MGID.
+// IPoIB signatures in bytes 2 and 3 of an MGID.
 const (
 	signatureIPv4 = 0x401B
 	signatureIPv6 = 0x601B
@@ -102,7 +102,7 @@ const (
 
 func signature(mgid ib.GID) int { return int(mgid[2])<<8 | int(mgid[3]) }
 
-// isIPoIB reports whether an MGID carries a P_Key in octets 4 and 5.
+// isIPoIB reports whether an MGID carries a P_Key in bytes 4 and 5.
 func isIPoIB(mgid ib.GID) bool {
 	s := signature(mgid)
 	return s == signatureIPv4 || s == signatureIPv6

@@ -22,7 +22,7 @@ type Joiner struct {
 	// Limit is the most that a group in a partition may carry, 0 for no limit; nil for none
 	// anywhere.
 	Limit func(ib.PKeyBase) ib.Rate
-	// Proxy tells that another port asks for it.
+	// Proxy reports whether another port asks for it.
 	Proxy bool
 }
 

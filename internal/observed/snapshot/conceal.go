@@ -16,8 +16,8 @@ const (
 	// SM_Key that every manager has that was told of none.
 	guessable  = 1 << 32
 	defaultKey = 1
-	// fewOctets is the number of different octets below which a key is guessed.
-	fewOctets = 4
+	// fewBytes is the number of different bytes below which a key is guessed.
+	fewBytes = 4
 )
 
 // Conceal puts something else in place of every M_Key and SM_Key, for good. Equal
@@ -65,5 +65,5 @@ func canBeGuessed(key uint64) bool {
 	for i := range 8 {
 		distinct[byte(key>>(8*i))] = true
 	}
-	return key < guessable || len(distinct) < fewOctets
+	return key < guessable || len(distinct) < fewBytes
 }

@@ -3,7 +3,7 @@
 // why.
 //
 // The format is JSON, one document a line: a head, one line for each node in the
-// order of discovery, and an end. It holds answers, octet for octet as devices
+// order of discovery, and an end. It holds answers, byte for byte as devices
 // gave them. Reading them uses observed.Port.Absorb, like every answer: a file cannot
 // put anything into a Fabric that
 // could not have come from a device, and every proof of it is the same as before. An
@@ -15,13 +15,13 @@
 //	{"ibwarden_snapshot": 1, "read_at": TIME, "source": TEXT, "asked": [TEXT...],
 //	 "nodes": N, "self": {"node": GUID, "port": N}, "faults": [{"where": TEXT, "why": TEXT}...],
 //	 "keys_concealed": BOOL, "sum": HEX}
-//	{"node": {"info": OCTETS, "description": TEXT, "contested": BOOL,
+//	{"node": {"info": BYTES, "description": TEXT, "contested": BOOL,
 //	  "ports": [{"port": N, "guid": GUID, "route": [N...], "peer": {"node": GUID, "port": N},
 //	             "silent": BOOL, "forgets": [ELEMENT...]}...],
-//	  "answers": [{"port": N, "attribute": NAME, "modifiers": [N...], "data": OCTETS, "stale": BOOL}...]}, "sum": HEX}
+//	  "answers": [{"port": N, "attribute": NAME, "modifiers": [N...], "data": BYTES, "stale": BOOL}...]}, "sum": HEX}
 //	{"end": {"nodes": N}, "sum": HEX}
 //
-// OCTETS are base64, without the zeros at the end. The port of an answer is the
+// BYTES are base64, without the zeros at the end. The port of an answer is the
 // one that was asked, 0 on a switch. A route means that the port,
 // or every port of the switch, was reached. Fields that are false or empty are
 // left out.

@@ -80,9 +80,9 @@ func (g *guid) UnmarshalText(text []byte) error {
 type chain [sha256.Size]byte
 
 const (
-	sumOctets = 8
-	sumField  = `,"sum":"`
-	sumTail   = len(sumField) + 2*sumOctets + len(`"}`)
+	sumBytes = 8
+	sumField = `,"sum":"`
+	sumTail  = len(sumField) + 2*sumBytes + len(`"}`)
 )
 
 // add takes in a line without its sum and returns the sum.
@@ -91,5 +91,5 @@ func (c *chain) add(body []byte) string {
 	h.Write(c[:])
 	h.Write(body)
 	h.Sum(c[:0])
-	return hex.EncodeToString(c[:sumOctets])
+	return hex.EncodeToString(c[:sumBytes])
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // TestFormatStays: a file that an earlier version wrote, with answers of every attribute
-// that a snapshot holds, is read, and written again it is the same file, octet for octet.
+// that a snapshot holds, is read, and written again it is the same file, byte for byte.
 // IBWARDEN_UPDATE=1 writes a new one; earlier versions read that only if the order of
 // answers within a node is the same.
 func TestFormatStays(t *testing.T) {

@@ -91,7 +91,7 @@ func (r *reader) line(want string) ([]byte, error) {
 		text = append(text, part...)
 		switch {
 		case len(text) > MaxLine:
-			return nil, fmt.Errorf("longer than %d octets", MaxLine)
+			return nil, fmt.Errorf("longer than %d bytes", MaxLine)
 		case err == nil:
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
@@ -110,7 +110,7 @@ func (r *reader) line(want string) ([]byte, error) {
 		if r.number == 1 {
 			return nil, errors.New(`want an object that ends with "sum": this is no snapshot of ibwarden`)
 		}
-		return nil, fmt.Errorf(`want %s, an object that ends with "sum" of %d digits: the file was changed`, want, 2*sumOctets)
+		return nil, fmt.Errorf(`want %s, an object that ends with "sum" of %d digits: the file was changed`, want, 2*sumBytes)
 	}
 	said := string(text[split+len(sumField) : len(text)-len(`"}`)])
 	body := append(text[:split:split], '}')
@@ -227,11 +227,11 @@ func (r *reader) enterPort(n *observed.Node, line port) error {
 }
 
 // padded gives back the zeros that trimmed took.
-func padded(octets []byte) []byte {
-	if len(octets) >= mad.DataSize {
-		return octets
+func padded(raw []byte) []byte {
+	if len(raw) >= mad.DataSize {
+		return raw
 	}
-	return append(octets, make([]byte, mad.DataSize-len(octets))...)
+	return append(raw, make([]byte, mad.DataSize-len(raw))...)
 }
 
 // kept are the attributes that a snapshot may hold as answers, by name; the description

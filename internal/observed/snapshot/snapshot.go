@@ -11,7 +11,7 @@ const Version = 1
 
 // Bounds of what Read takes.
 const (
-	// MaxLine bounds a line, in octets: a switch of 254 ports with every table
+	// MaxLine bounds a line, in bytes: a switch of 254 ports with every table
 	// needs about a third of it.
 	MaxLine = 64 << 20
 	// MaxNodes bounds the nodes; the unicast LID space holds no more.
@@ -39,7 +39,7 @@ type Snapshot struct {
 	Fabric *observed.Fabric
 	// Faults tells what could not be read or used, and why.
 	Faults []Fault
-	// Concealed tells that something else stands in place of every key: keys of
+	// Concealed reports whether something else stands in place of every key: keys of
 	// this snapshot can be compared with each other and with no others.
 	Concealed bool
 }

@@ -130,7 +130,7 @@ func written(t *testing.T, s *Snapshot) []byte {
 	return b.Bytes()
 }
 
-// What comes back is what was there, octet for octet and mark for mark.
+// What comes back is what was there, byte for byte and mark for mark.
 func TestThereAndBack(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -192,7 +192,7 @@ func TestCutShort(t *testing.T) {
 	for _, n := range append(rand.New(rand.NewPCG(1, 1)).Perm(len(file))[:200], 0, len(file)-1) {
 		_, err := Read(bytes.NewReader(file[:n]))
 		if err == nil || !strings.Contains(err.Error(), "cut short") || !strings.Contains(err.Error(), "line ") {
-			t.Fatalf("cut after %d of %d octets: %v", n, len(file), err)
+			t.Fatalf("cut after %d of %d bytes: %v", n, len(file), err)
 		}
 	}
 	whole := bytes.SplitAfter(file, []byte("\n"))
@@ -209,14 +209,14 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
-// A file of which one octet was changed is refused.
+// A file of which one byte was changed is refused.
 func TestChanged(t *testing.T) {
 	file := written(t, small())
 	for _, n := range rand.New(rand.NewPCG(2, 1)).Perm(len(file))[:500] {
 		edited := bytes.Clone(file)
 		edited[n] ^= 1
 		if _, err := Read(bytes.NewReader(edited)); err == nil {
-			t.Fatalf("octet %d can be changed from %q to %q", n, file[n], edited[n])
+			t.Fatalf("byte %d can be changed from %q to %q", n, file[n], edited[n])
 		}
 	}
 }
@@ -268,7 +268,7 @@ func TestRefused(t *testing.T) {
 		"forgets":          {summed(t, head(""), with(`{"port":1,"forgets":["frob"]}`), end), "frob"},
 		"an answer":        {summed(t, head(""), answer(`{"port":1,"attribute":"Notice","modifiers":[0],"data":""}`), end), `"Notice"`},
 		"a key too many":   {summed(t, head(""), answer(`{"port":1,"attribute":"PKeyTable","modifiers":[1],"data":""}`), end), "block 1"},
-		"a long answer":    {summed(t, head(""), answer(`{"port":1,"attribute":"PKeyTable","modifiers":[0],"data":"`+strings.Repeat("AAAA", 30)+`"}`), end), "90 octets"},
+		"a long answer":    {summed(t, head(""), answer(`{"port":1,"attribute":"PKeyTable","modifiers":[0],"data":"`+strings.Repeat("AAAA", 30)+`"}`), end), "90 bytes"},
 		"a wrong end":      {summed(t, head(""), with(""), `{"end":{"nodes":2}}`), "the end counts 2 nodes"},
 		"more":             {append(summed(t, head(""), with(""), end), '\n'), "line 4: something follows"},
 	} {

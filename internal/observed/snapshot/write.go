@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// Write writes s. The same snapshot gives the same octets.
+// Write writes s. The same snapshot gives the same bytes.
 func Write(w io.Writer, s *Snapshot) error {
 	out := writer{to: bufio.NewWriter(w)}
 	h := head{
@@ -58,7 +58,7 @@ func (w *writer) line(v any) error {
 	}
 	body := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 	if len(body)+sumTail > MaxLine {
-		return fmt.Errorf("snapshot: a line of %d octets, at most %d", len(body)+sumTail, MaxLine)
+		return fmt.Errorf("snapshot: a line of %d bytes, at most %d", len(body)+sumTail, MaxLine)
 	}
 	sum := w.sum.add(body)
 	_, err := fmt.Fprintf(w.to, "%s%s%s\"}\n", body[:len(body)-1], sumField, sum)
@@ -91,11 +91,11 @@ func nodeOf(n *observed.Node) (*node, error) {
 			line.Peer = placeOf(p.Peer)
 		}
 		if x := p.Stranger; x != nil {
-			var octets [mad.DataSize]byte
-			if err := x.Info.Encode(&octets); err != nil {
+			var raw [mad.DataSize]byte
+			if err := x.Info.Encode(&raw); err != nil {
 				return nil, fmt.Errorf("%s: the NodeInfo behind it: %w", p, err)
 			}
-			line.Stranger = &stranger{trimmed(octets[:]), x.Why.Error(), x.Undeclared}
+			line.Stranger = &stranger{trimmed(raw[:]), x.Why.Error(), x.Undeclared}
 		}
 		if line.Stranger != nil || line.GUID != 0 || line.Route != nil || line.Peer != nil || line.Silent || len(line.Forgets) > 0 {
 			out.Ports = append(out.Ports, line)
@@ -105,9 +105,9 @@ func nodeOf(n *observed.Node) (*node, error) {
 	return out, err
 }
 
-// trimmed is the octets of an attribute without the zeros at their end; never nil.
-func trimmed(octets []byte) []byte {
-	return octets[:len(bytes.TrimRight(octets, "\x00"))]
+// trimmed is the bytes of an attribute without the zeros at their end; never nil.
+func trimmed(raw []byte) []byte {
+	return raw[:len(bytes.TrimRight(raw, "\x00"))]
 }
 
 // answers collects what one node answered, equal answers once.

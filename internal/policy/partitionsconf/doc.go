@@ -1,7 +1,7 @@
 // Package partitionsconf reads and writes policies in the format of OpenSM's
 // partitions.conf.
 //
-// In: the octets of a file. Out: a *policy.Policy, or a *policy.Error with
+// In: the bytes of a file. Out: a *policy.Policy, or a *policy.Error with
 // every fault of the file. A file is a list of definitions,
 //
 //	[Name][=P_Key][,flag[=value]]... : member[=membership], ... ;

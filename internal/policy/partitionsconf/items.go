@@ -87,7 +87,7 @@ func (r *reader) groupFlag(g *policy.MulticastGroup, scopes *uint16, word string
 	case "mtu":
 		v, _, _ := policy.ParseNumber(value.S)
 		if g.MTU = ib.MTU(min(v, math.MaxUint8)); !g.MTU.IsValid() {
-			r.Fault(value.Pos, "a code from 1 to 5 (4 is 2048 octets, 5 is 4096)", "mtu %q", value.S)
+			r.Fault(value.Pos, "a code from 1 to 5 (4 is 2048 bytes, 5 is 4096)", "mtu %q", value.S)
 		}
 	case "rate":
 		v, _, _ := policy.ParseNumber(value.S)

@@ -10,7 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
-// FileSizeMax is the largest file that is read, in octets.
+// FileSizeMax is the largest file that is read, in bytes.
 const FileSizeMax = 64 << 20
 
 // Options are what a reader cannot find in the file itself.
@@ -27,7 +27,7 @@ type Statement struct {
 	// Pos is where it begins, Last the line where it ends.
 	Pos  policy.Pos
 	Last int
-	// Name and PKey are those of the partition that it makes or adds to; Auto tells that
+	// Name and PKey are those of the partition that it makes or adds to; Auto says that
 	// the file does not state the number.
 	Name string
 	PKey ib.PKeyBase
@@ -103,7 +103,7 @@ type reader struct {
 
 	// open is the statement that is being read, nil between statements.
 	open *statement
-	// started tells that there was a definition, good or bad.
+	// started reports whether there was a definition, good or bad.
 	started bool
 	members int
 

@@ -105,7 +105,7 @@ func TestReadFaults(t *testing.T) {
 		{"negative key", "A=-5 : 1;", `1:3: P_Key "-5"`},
 		{"two keys", "A=1=2 : 1;", `1:3: P_Key "1=2"`},
 		{"name with a digit first", "1abc : 1;", `1:1: P_Key "1abc"`},
-		{"long name", strings.Repeat("n", 64) + "=1 : 1;", "1:1: a name of 64 octets"},
+		{"long name", strings.Repeat("n", 64) + "=1 : 1;", "1:1: a name of 64 bytes"},
 		{"no port", "A=1 : =full;", "1:6: a membership without a port"},
 		{"GUID 0", "A=1 : 0;", `1:7: port GUID "0"`},
 		{"GUID of 65 bits", "A=1 : 0x10000000000000000;", `1:7: port GUID "0x10000000000000000"`},
@@ -130,7 +130,7 @@ func TestReadFaults(t *testing.T) {
 		{"mgid without address", "A=0x10 : mgid\n1;", `1:14: mgid ""`},
 		{"control character", "A=1 : 1;\x00", "1:9: control character 0x00"},
 		{"lone CR", "A=1 : 1;\rB=2 : 2;", "1:9: control character 0x0d"},
-		{"not UTF-8", "A\xff=1 : 1;", "1:2: octet 0xff"},
+		{"not UTF-8", "A\xff=1 : 1;", "1:2: byte 0xff"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestReadListsEveryFault(t *testing.T) {
 		`my.conf:4:1: P_Key 0x0001, which "B" at 2:1 gets automatically; expected another P_Key here, or a stated one for "B": OpenSM would merge the two`,
 		`my.conf:4:5: flag "foo"; expected mtu, rate, scope, Q_Key, TClass, sl, FlowLabel, ipoib, defmember or indx0`,
 		`my.conf:5:1: "no colon" without ':'; expected name, P_Key, flags and ':' on one line`,
-		`my.conf:7:11: mtu "9"; expected a code from 1 to 5 (4 is 2048 octets, 5 is 4096)`,
+		`my.conf:7:11: mtu "9"; expected a code from 1 to 5 (4 is 2048 bytes, 5 is 4096)`,
 	}
 	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)

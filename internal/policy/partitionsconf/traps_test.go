@@ -36,8 +36,8 @@ func TestOpenSMTraps(t *testing.T) {
 		{"fatal: no colon on the line", "drops the file", "A=1\n : 1;", `1:1: "A=1" without ':'`, nil},
 		{"fatal: no semicolon before the next", "drops the file", "A=1 : 1\nB=2 : 2;", "2:5: ':' among the members", nil},
 		{"fatal: CRLF", "drops the file", "A=1 : 1,\r\n 2 ;\r\n", "", []string{"A=0x0001: 1=limited 2=limited"}},
-		{"fatal: semicolon on a line of its own", "reads stale octets, drops the file", "A=1 : 1\n;\n", "", []string{"A=0x0001: 1=limited"}},
-		{"fatal: two semicolons", "reads stale octets, drops the file", "A=1 : 1;;\n", "1:9: ';' without a definition", nil},
+		{"fatal: semicolon on a line of its own", "reads stale bytes, drops the file", "A=1 : 1\n;\n", "", []string{"A=0x0001: 1=limited"}},
+		{"fatal: two semicolons", "reads stale bytes, drops the file", "A=1 : 1;;\n", "1:9: ';' without a definition", nil},
 		{"fatal: defmember after a second colon", "drops the file, though its manual has it", "A=1 : defmember=limited : 1;", "1:25: ':' among the members", nil},
 		{"no semicolon at the end of the file", "accepts it", "A=1 : 1\n", "", []string{"A=0x0001: 1=limited"}},
 		{"a file cut short in a line", "accepts it; what follows may narrow it", "A=1,defmember=full : 1, 2", "1:5: the last definition", nil},
@@ -57,11 +57,11 @@ func TestOpenSMTraps(t *testing.T) {
 		{"negative P_Key", "0x7ffb", "A=-5 : 1;", `1:3: P_Key "-5"`, nil},
 		{"octal P_Key", "0x0008", "A=010 : 1;", "", []string{"A=0x0008: 1=limited"}},
 		{"junk behind the P_Key", "drops the file", "A=0x10a! : 1;", `1:3: P_Key "0x10a!"`, nil},
-		{"mtu in octets", "makes no broadcast group", "A=1,ipoib,mtu=4096 : 1;", "1:15: mtu \"4096\"", nil},
+		{"mtu in bytes", "makes no broadcast group", "A=1,ipoib,mtu=4096 : 1;", "1:15: mtu \"4096\"", nil},
 		{"mtu that is no number", "makes no broadcast group", "A=1,ipoib,mtu=big : 1;", `1:15: mtu "big"`, nil},
 		{"rate in Gb/s", "makes no broadcast group", "A=1,ipoib,rate=100 : 1;", `1:16: rate "100"`, nil},
 
-		{"a line of more than 4094 octets", "loses the GUID at the cut", long, "", []string{"Long=0x0020: 100004=full 100007=full"}},
+		{"a line of more than 4094 bytes", "loses the GUID at the cut", long, "", []string{"Long=0x0020: 100004=full 100007=full"}},
 		{"comment behind an mgid", "takes it for flags", "A=1 : mgid=ff12::77 # Q_Key=0x99,mtu=2,\n 1;", "", []string{"A=0x0001: 1=limited"}},
 		{"definition behind an mgid", "takes it for flags, loses the partition", "A=1 : 1, mgid=ff12::77; Y=2 : 2=full;", "",
 			[]string{"A=0x0001: 1=limited", "Y=0x0002: 2=full"}},
@@ -94,7 +94,7 @@ func TestOpenSMTraps(t *testing.T) {
 // The comment behind an mgid must not reach the group.
 func TestCommentBehindMGIDIsNoFlag(t *testing.T) {
 	g := mustRead(t, "A=1 : mgid=ff12::77 # Q_Key=0x99,mtu=2,\n 1;").Partitions[0].Multicast[0]
-	if g.QKey != 0 || g.MTU.Octets() != 2048 {
+	if g.QKey != 0 || g.MTU.Bytes() != 2048 {
 		t.Errorf("Q_Key %v and MTU %v, want 0 and 2048", g.QKey, g.MTU)
 	}
 }

@@ -1,6 +1,6 @@
 // Package policyyaml reads and writes policies in YAML.
 //
-// In: the octets of a file. Out: a *policy.Policy, or a *policy.Error with
+// In: the bytes of a file. Out: a *policy.Policy, or a *policy.Error with
 // every fault of the file, each at its line and column: unknown and repeated
 // keys, values of the wrong kind or out of range, names of nothing. Anchors,
 // aliases, tags and further documents are faults too. The search for faults goes on
@@ -67,6 +67,6 @@
 // default partition unless that names it. The service writes it for the ports of
 // tenants.
 //
-// MTU is in octets, rate in Gb/s; scope is link, site, organization, global or
+// MTU is in bytes, rate in Gb/s; scope is link, site, organization, global or
 // a number. ipoib: true takes the defaults.
 package policyyaml

@@ -23,9 +23,9 @@ func (r *reader) groupFields(g *policy.MulticastGroup, qkeyMin uint64) map[strin
 	return map[string]func(ast.Node){
 		"mtu": func(v ast.Node) {
 			n := r.Numeral(v, "mtu", 0, math.MaxInt32)
-			mtu, err := ib.MTUFromOctets(int(n))
+			mtu, err := ib.MTUFromBytes(int(n))
 			if err != nil {
-				r.Fault(yamltree.Pos(v), "256, 512, 1024, 2048 or 4096 octets", "%s for mtu", yamltree.Describe(v))
+				r.Fault(yamltree.Pos(v), "256, 512, 1024, 2048 or 4096 bytes", "%s for mtu", yamltree.Describe(v))
 			}
 			g.MTU = mtu
 		},

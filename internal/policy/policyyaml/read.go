@@ -15,7 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
-// FileSizeMax is the largest file that is read, in octets.
+// FileSizeMax is the largest file that is read, in bytes.
 const FileSizeMax = 16 << 20
 
 // Version is the version of the format that is read and written.

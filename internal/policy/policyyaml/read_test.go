@@ -248,7 +248,7 @@ func TestReadFaults(t *testing.T) {
 		{"name twice", partition("\n  - {name: a}"), []string{`5:12: partition "a" again, as at 3:11`}},
 		{"no name", "version: 1\npartitions:\n  - pkey: 1\n", []string{"3:5: no name for a partition"}},
 		{"name with a colon", "version: 1\npartitions:\n  - name: \"a:b\"\n", []string{`3:11: name "a:b" for a partition`}},
-		{"long name", "version: 1\npartitions:\n  - name: " + strings.Repeat("n", 64) + "\n", []string{"3:11: a name of 64 octets for a partition"}},
+		{"long name", "version: 1\npartitions:\n  - name: " + strings.Repeat("n", 64) + "\n", []string{"3:11: a name of 64 bytes for a partition"}},
 		{"Default elsewhere", "version: 1\npartitions:\n  - {name: Default, pkey: 1}\n", []string{`3:12: partition "Default" with pkey 0x0001`}},
 		{"sl", partition("sl: 16"), []string{`4:9: "16" for sl; expected a number from 0 to 15`}},
 		{"index0", partition("index0: 1"), []string{`4:13: "1" for index0; expected true or false`}},
@@ -273,7 +273,7 @@ func TestReadFaults(t *testing.T) {
 		{"group twice", "version: 1\ngroups: {a: [], a: []}\n", []string{`2:17: key "a" of groups again`}},
 		{"group with a keyword's name", "version: 1\ngroups: {SELF: []}\n", []string{`2:10: group "SELF"`}},
 
-		{"mtu", partition("ipoib: {mtu: 5}"), []string{`4:18: "5" for mtu; expected 256, 512, 1024, 2048 or 4096 octets`}},
+		{"mtu", partition("ipoib: {mtu: 5}"), []string{`4:18: "5" for mtu; expected 256, 512, 1024, 2048 or 4096 bytes`}},
 		{"rate", partition("ipoib: {rate: 99}"), []string{`4:19: "99" for rate`}},
 		{"rate 2.55", partition("ipoib: {rate: 2.55}"), []string{`4:19: "2.55" for rate`}},
 		{"scope", partition("ipoib: {scope: local}"), []string{`4:20: "local" for scope`}},

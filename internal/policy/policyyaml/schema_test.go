@@ -24,11 +24,11 @@ func asJSON(t *testing.T, text string) any {
 	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
-	octets, err := json.Marshal(v)
+	raw, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := jsonschema.UnmarshalJSON(bytes.NewReader(octets))
+	out, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
 		t.Fatal(err)
 	}

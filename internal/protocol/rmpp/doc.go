@@ -17,7 +17,7 @@
 // fault. A STOP or an ABORT is never answered.
 //
 // Memory is bounded by Limits: the number of transfers each way, of those with
-// one peer, the octets of messages, and the number of ended ones that are
+// one peer, the bytes of messages, and the number of ended ones that are
 // remembered so that their last packets can be acknowledged again. Segments are
 // built when they are sent, so a hostile window creates no queue. Segments above the
 // window are dropped, as Linux does, since a duplicate may have been overtaken

@@ -20,8 +20,8 @@ type Endpoint[A comparable] struct {
 	receives  map[A]int
 	sender    func(A) ib.LID // nil: who a peer is cannot be told
 	users     map[ib.LID]usage
-	octets    int      // of all messages being sent
-	joining   int      // octets of all that are being joined
+	bytes     int      // of all messages being sent
+	joining   int      // bytes of all that are being joined
 	turns     []ib.LID // of those with something to be sent, in turn
 	lined     map[ib.LID]*line[A]
 	replies   int         // that wait to leave
@@ -153,7 +153,7 @@ func (e *Endpoint[A]) Send(now time.Duration, peer A, m *Message) error {
 	e.bound = min(e.bound, s.due())
 	e.senders[k] = s
 	e.sends[peer]++
-	e.octets += len(m.Body)
+	e.bytes += len(m.Body)
 	e.enqueue(s)
 	return nil
 }
@@ -218,7 +218,7 @@ func (e *Endpoint[A]) Next(now time.Duration, m *[mad.Size]byte) (to A, ok bool)
 func (e *Endpoint[A]) Receive(now time.Duration, peer A, m *[mad.Size]byte) *Message {
 	var h mad.RMPP
 	if h.UnmarshalBinary(m[offRMPP:]) != nil {
-		return nil // not with so many octets
+		return nil // not with so many bytes
 	}
 	own, other := keyOf(peer, m[:], false), keyOf(peer, m[:], true)
 	switch h.Type {
@@ -371,7 +371,7 @@ func (e *Endpoint[A]) finish(s *entry[A], err error) {
 	if e.sends[s.key.peer]--; e.sends[s.key.peer] == 0 {
 		delete(e.sends, s.key.peer)
 	}
-	e.octets -= len(s.body)
+	e.bytes -= len(s.body)
 	if s.counted {
 		e.change(s.user, usage{sends: -1, sending: -len(s.body)})
 	}

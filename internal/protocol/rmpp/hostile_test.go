@@ -200,7 +200,7 @@ func FuzzEndpoint(f *testing.F) {
 	f.Add(packetOf(0x14, mad.RMPPData, first, 0, 1, 0)[:], uint16(1))
 	f.Add(packetOf(0x12, mad.RMPPAck, 0, 0, 1, 40)[:], uint16(3))
 	f.Add(packetOf(0x14, mad.RMPPData, first|last, 0, 1, 30)[:], uint16(9))
-	f.Fuzz(func(t *testing.T, octets []byte, steps uint16) {
+	f.Fuzz(func(t *testing.T, bytes []byte, steps uint16) {
 		l := DefaultLimits()
 		e := New[int](l)
 		if err := e.Send(0, 1, message(9, 3000, rand.New(rand.NewPCG(1, 1)))); err != nil {
@@ -212,12 +212,12 @@ func FuzzEndpoint(f *testing.F) {
 		for i := range 64 {
 			// The given packets, and ones near them.
 			m = *packetOf(byte(r.IntN(2))*0x80|0x12+byte(r.IntN(3)), mad.RMPPType(r.IntN(6)), mad.RMPPFlags(r.IntN(8)), 0, uint32(r.IntN(8)), uint32(r.IntN(300)))
-			if len(octets) > 0 {
-				from := i * 7 % len(octets)
-				copy(m[offRMPP:], octets[from:])
+			if len(bytes) > 0 {
+				from := i * 7 % len(bytes)
+				copy(m[offRMPP:], bytes[from:])
 			}
 			if got := e.Receive(now, 1, &m); got != nil && len(got.Body) > l.ReceiveMax {
-				t.Fatalf("a message of %d octets", len(got.Body))
+				t.Fatalf("a message of %d bytes", len(got.Body))
 			}
 			for range 40 {
 				if _, ok := e.Next(now, &out); !ok {
@@ -240,8 +240,8 @@ func FuzzEndpoint(f *testing.F) {
 				}
 			}
 		}
-		if e.Busy() != 0 || e.octets != 0 {
-			t.Fatalf("%d transfers never end, %d octets kept", e.Busy(), e.octets)
+		if e.Busy() != 0 || e.bytes != 0 {
+			t.Fatalf("%d transfers never end, %d bytes kept", e.Busy(), e.bytes)
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// Places in a datagram of subnet administration, in octets.
+// Places in a datagram of subnet administration, in bytes.
 const (
 	// HeadSize is the length of the headers that every segment repeats: the
 	// common header, the RMPP header, and those of the class.
@@ -34,7 +34,7 @@ type Message struct {
 	Body []byte
 }
 
-// segments is the number of segments that a body of n octets takes.
+// segments is the number of segments that a body of n bytes takes.
 func segments(n int) int { return max(1, (n+SegmentSize-1)/SegmentSize) }
 
 // Limits bound what an endpoint does.
@@ -59,14 +59,14 @@ type Limits struct {
 	Senders, Receivers, PerPeer, Remembered int
 	// SendMax bounds one message that is sent and SendTotal all of them,
 	// ReceiveMax one that is received and ReceiveTotal all that are being
-	// joined; in octets.
+	// joined; in bytes.
 	SendMax, SendTotal, ReceiveMax, ReceiveTotal int
 	// SenderSends and SenderReceives bound the transfers with one sender, as
-	// however many peers it poses; SenderSendTotal, in octets, what is sent to
+	// however many peers it poses; SenderSendTotal, in bytes, what is sent to
 	// it when that is more than one message, SenderReceiveTotal what is joined
 	// of it. They count for an Endpoint that can tell senders (NewBy). Half of
 	// all room is for senders with nothing else under way, and messages to them
-	// of SenderLittle octets at most.
+	// of SenderLittle bytes at most.
 	SenderSends, SenderReceives, SenderSendTotal, SenderReceiveTotal, SenderLittle int
 }
 
@@ -92,7 +92,7 @@ var (
 // Abort is how a transfer ended before its time.
 type Abort struct {
 	Status mad.RMPPStatus
-	// Remote tells that the other side ended it.
+	// Remote reports whether the other side ended it.
 	Remote bool
 }
 

@@ -16,7 +16,7 @@ type receiver struct {
 	inOrder   uint32 // highest segment received in order
 	window    uint32 // highest segment that is taken: 1 until the first acknowledgement
 	last      uint32 // number of the last segment, 0 until it is known
-	tail      int    // octets of the message in the last segment
+	tail      int    // bytes of the message in the last segment
 	announced uint32 // segments by the first one's PayloadLength, 0 for unknown
 	end       time.Duration
 	maximum   uint32 // segments of the longest message that is taken

@@ -6,7 +6,7 @@ import "github.com/ibwarden/ibwarden/ib"
 // queue pair, service level or key it uses: the room of all is no one's to fill.
 type usage struct {
 	sends, receives    int
-	sending, receiving int // octets of messages
+	sending, receiving int // bytes of messages
 }
 
 // NewBy returns an endpoint without transfers that counts what peers take by
@@ -37,12 +37,12 @@ func (e *Endpoint[A]) change(lid ib.LID, d usage) {
 	}
 }
 
-// maySend reports whether there is room for a message of so many octets. The
+// maySend reports whether there is room for a message of so many bytes. The
 // second half of what may be sent at a time is for senders that have little
 // under way: a few that acknowledge nothing cannot take it all.
-func (e *Endpoint[A]) maySend(peer A, octets int) bool {
+func (e *Endpoint[A]) maySend(peer A, bytes int) bool {
 	l := &e.limits
-	if len(e.senders) >= l.Senders || e.sends[peer] >= l.PerPeer || e.octets+octets > l.SendTotal {
+	if len(e.senders) >= l.Senders || e.sends[peer] >= l.PerPeer || e.bytes+bytes > l.SendTotal {
 		return false
 	}
 	lid, known := e.userOf(peer)
@@ -51,10 +51,10 @@ func (e *Endpoint[A]) maySend(peer A, octets int) bool {
 	}
 	u := e.users[lid]
 	switch {
-	case u.sends >= l.SenderSends, u.sends > 0 && u.sending+octets > l.SenderSendTotal:
+	case u.sends >= l.SenderSends, u.sends > 0 && u.sending+bytes > l.SenderSendTotal:
 		return false
-	case e.octets+octets > l.SendTotal/2 || len(e.senders) >= l.Senders/2:
-		return u.sends == 0 && octets <= l.SenderLittle
+	case e.bytes+bytes > l.SendTotal/2 || len(e.senders) >= l.Senders/2:
+		return u.sends == 0 && bytes <= l.SenderLittle
 	}
 	return true
 }
@@ -76,7 +76,7 @@ func (e *Endpoint[A]) mayReceive(peer A) bool {
 	return u.receives < l.SenderReceives
 }
 
-// mayGrow reports whether there is room for the octets that a segment adds.
+// mayGrow reports whether there is room for the bytes that a segment adds.
 func (e *Endpoint[A]) mayGrow(r *receiver, n uint32) bool {
 	more := max(int(n)*SegmentSize-len(r.body), 0)
 	if e.joining+more > e.limits.ReceiveTotal {
@@ -85,7 +85,7 @@ func (e *Endpoint[A]) mayGrow(r *receiver, n uint32) bool {
 	return !r.counted || e.users[r.user].receiving+more <= e.limits.SenderReceiveTotal
 }
 
-// grown enters the octets that a segment added.
+// grown enters the bytes that a segment added.
 func (e *Endpoint[A]) grown(r *receiver, before int) {
 	more := len(r.body) - before
 	e.joining += more

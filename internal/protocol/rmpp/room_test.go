@@ -52,7 +52,7 @@ func TestUnfinishedFirstSegments(t *testing.T) {
 	}
 	e.Expire(l.TotalTime)
 	if len(e.receivers) != 0 || e.joining != 0 {
-		t.Errorf("%d transfers and %d octets after their time", len(e.receivers), e.joining)
+		t.Errorf("%d transfers and %d bytes after their time", len(e.receivers), e.joining)
 	}
 	drain(e)
 	if len(e.users) != 0 {
@@ -89,8 +89,8 @@ func TestUnacknowledgedSends(t *testing.T) {
 	l := DefaultLimits()
 	l.SendTotal, l.SenderSendTotal, l.SenderLittle = 1<<20, 100<<10, 10<<10
 	e := NewBy(l, byLID)
-	send := func(now time.Duration, lid ib.LID, qp, octets int) error {
-		return e.Send(now, pose{lid, qp}, message(byte(qp), octets, r))
+	send := func(now time.Duration, lid ib.LID, qp, bytes int) error {
+		return e.Send(now, pose{lid, qp}, message(byte(qp), bytes, r))
 	}
 	for lid := ib.LID(1); lid <= 30; lid++ {
 		n := 0
@@ -103,8 +103,8 @@ func TestUnacknowledgedSends(t *testing.T) {
 			t.Fatalf("LID %d is sent %d messages of 32 KiB, want 3 below 100 KiB", lid, n)
 		}
 	}
-	if e.octets > l.SendTotal/2 {
-		t.Errorf("%d octets under way, want half of %d at most", e.octets, l.SendTotal)
+	if e.bytes > l.SendTotal/2 {
+		t.Errorf("%d bytes under way, want half of %d at most", e.bytes, l.SendTotal)
 	}
 	if err := send(0, 99, 1, 10<<10); err != nil {
 		t.Errorf("another's message: %v", err)
@@ -117,12 +117,12 @@ func TestUnacknowledgedSends(t *testing.T) {
 		e.Expire(now)
 	}
 	drain(e)
-	if e.octets != 0 || len(e.users) != 0 {
-		t.Errorf("%d octets and %v left", e.octets, e.users)
+	if e.bytes != 0 || len(e.users) != 0 {
+		t.Errorf("%d bytes and %v left", e.bytes, e.users)
 	}
 }
 
-// TestSegmentsOfOne: the octets of one sender's unfinished messages are bounded.
+// TestSegmentsOfOne: the bytes of one sender's unfinished messages are bounded.
 func TestSegmentsOfOne(t *testing.T) {
 	l := DefaultLimits()
 	l.SenderReceives, l.ReceiveMax = 100, 1<<20
@@ -134,7 +134,7 @@ func TestSegmentsOfOne(t *testing.T) {
 			e.Receive(0, pose{1, n}, m)
 		}
 		if e.joining > l.SenderReceiveTotal {
-			t.Fatalf("%d octets of one sender, want %d at most", e.joining, l.SenderReceiveTotal)
+			t.Fatalf("%d bytes of one sender, want %d at most", e.joining, l.SenderReceiveTotal)
 		}
 	}
 }

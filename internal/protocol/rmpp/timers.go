@@ -16,7 +16,7 @@ func (e *Endpoint[A]) Deadline() (time.Duration, bool) {
 	return e.bound, e.bound != never
 }
 
-// Expire tells that time has passed: what was not acknowledged is sent again,
+// Expire reports whether time has passed: what was not acknowledged is sent again,
 // and what has taken too long is aborted.
 func (e *Endpoint[A]) Expire(now time.Duration) {
 	if now < e.bound {

@@ -132,13 +132,13 @@ func TestEveryLengthArrives(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !p.run(time.Minute) || len(p.got) != 1 || !equal(p.got[0], want) {
-			t.Errorf("%d octets: %d messages arrived, or not as sent", n, len(p.got))
+			t.Errorf("%d bytes: %d messages arrived, or not as sent", n, len(p.got))
 		}
 		if len(p.ended) != 1 || p.ended[0].Err != nil {
-			t.Errorf("%d octets: ended %v", n, p.ended)
+			t.Errorf("%d bytes: ended %v", n, p.ended)
 		}
 		if p.now > time.Second {
-			t.Errorf("%d octets: %v passed without a loss: somebody waited for a time-out", n, p.now)
+			t.Errorf("%d bytes: %v passed without a loss: somebody waited for a time-out", n, p.now)
 		}
 	}
 }
@@ -188,8 +188,8 @@ func TestBadWires(t *testing.T) {
 			}
 		}
 		for i, e := range p.ends {
-			if e.Busy() != 0 || e.octets != 0 || len(e.sends)+len(e.receives) != 0 {
-				t.Errorf("seed %d: end %d keeps %d transfers, %d octets", seed, i, e.Busy(), e.octets)
+			if e.Busy() != 0 || e.bytes != 0 || len(e.sends)+len(e.receives) != 0 {
+				t.Errorf("seed %d: end %d keeps %d transfers, %d bytes", seed, i, e.Busy(), e.bytes)
 			}
 		}
 	}
@@ -214,8 +214,8 @@ func TestOnce(t *testing.T) {
 			sent++
 		}
 	}
-	if sent != 1 || e.Busy() != 0 || e.octets != 0 || m[offRMPP+1] != byte(mad.RMPPData) {
-		t.Errorf("%d packets left, %d transfers under way, %d bytes", sent, e.Busy(), e.octets)
+	if sent != 1 || e.Busy() != 0 || e.bytes != 0 || m[offRMPP+1] != byte(mad.RMPPData) {
+		t.Errorf("%d packets left, %d transfers under way, %d bytes", sent, e.Busy(), e.bytes)
 	}
 	for seed := range uint64(50) {
 		p := newPair(seed, l)
@@ -262,8 +262,8 @@ func TestRoomIsBounded(t *testing.T) {
 	e := New[int](l)
 	r := rand.New(rand.NewPCG(1, 1))
 	for i, c := range []struct {
-		peer, tid, octets int
-		want              error
+		peer, tid, bytes int
+		want             error
 	}{
 		{1, 1, 100, nil},
 		{1, 1, 100, ErrDuplicate},
@@ -274,7 +274,7 @@ func TestRoomIsBounded(t *testing.T) {
 		{2, 1, 100, nil},
 		{3, 1, 100, ErrTooMany},
 	} {
-		if err := e.Send(0, c.peer, message(byte(c.tid), c.octets, r)); !errors.Is(err, c.want) {
+		if err := e.Send(0, c.peer, message(byte(c.tid), c.bytes, r)); !errors.Is(err, c.want) {
 			t.Errorf("send %d: %v, want %v", i, err, c.want)
 		}
 	}

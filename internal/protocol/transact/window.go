@@ -242,7 +242,7 @@ func (w *Window) Idle() bool {
 	return w.flying == 0 && w.waiting.len() == 0 && len(w.held) == 0 && len(w.parked) == 0
 }
 
-// Settled tells whether a copy of a write that was Once, and has ended, may
+// Settled reports whether a copy of a write that was Once, and has ended, may
 // still be under way, and when none can be any more.
 func (w *Window) Settled(now time.Duration) (at time.Duration, waits bool) {
 	for t, until := range w.late {

@@ -2,9 +2,9 @@
 // one file for each family of records.
 //
 // Find takes the requester (visibility.Asker), the attribute, the component mask and
-// the octets of the record in the query, and calls back with the octets of every
+// the bytes of the record in the query, and calls back with the bytes of every
 // record that matches and that the requester may see, in a fixed order. Components
-// are compared as octets with the record as the requester would receive it, so a query
+// are compared as bytes with the record as the requester would receive it, so a query
 // cannot be used to guess hidden components.
 //
 //	NodeRecord, PortInfoRecord, SwitchInfoRecord, SMInfoRecord, LinkRecord

@@ -70,7 +70,7 @@ var families = map[mad.AttributeID]func(*search){
 func Knows(id mad.AttributeID) bool { return families[id] != nil }
 
 // Find calls emit with every record that the query asks for and the asker may
-// see, until emit returns false. The octets are emit's only while it runs. The
+// see, until emit returns false. The bytes are emit's only while it runs. The
 // status tells of a query that makes no sense, of one that needs trust, or of a
 // budget that was too small.
 func Find(s *Subject, q *Query, emit func(record []byte) bool) mad.Status {

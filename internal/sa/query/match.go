@@ -9,7 +9,7 @@ import (
 
 // widths are the components of each record by their number in a component
 // mask, reserved ones included: their widths in bits. They follow each other on
-// the wire without gaps, from the first octet of the record.
+// the wire without gaps, from the first byte of the record.
 var widths = map[mad.AttributeID][]int{
 	sa.AttrNodeRecord: {16, 16, 8, 8, 8, 8, 64, 64, 64, 16, 16, 32, 8, 24, 512},
 	sa.AttrPortInfoRecord: {
@@ -57,7 +57,7 @@ func NewMatch(id mad.AttributeID, mask sa.ComponentMask, data []byte) (*Match, e
 		at += w
 	}
 	if len(m.mask) > len(data) {
-		return nil, fmt.Errorf("%s: %d octets in the query, the components take %d", sa.AttributeName(id), len(data), len(m.mask))
+		return nil, fmt.Errorf("%s: %d bytes in the query, the components take %d", sa.AttributeName(id), len(data), len(m.mask))
 	}
 	m.want = data[:len(m.mask)]
 	return m, nil

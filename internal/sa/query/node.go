@@ -10,7 +10,7 @@ func (x *search) nodes() {
 	for p := range x.ends {
 		r := sa.NodeRecord{LID: p.LID, NodeInfo: p.Node.Info}
 		r.NodeInfo.PortGUID, r.NodeInfo.LocalPortNum = p.GUID, p.Num
-		// Descriptions were read from as many octets as are written.
+		// Descriptions were read from as many bytes as are written.
 		_ = r.NodeDescription.SetString(p.Node.Description)
 		x.give(&r)
 	}

@@ -69,7 +69,7 @@ func TestNoMatch(t *testing.T) {
 		{sa.AttrPortInfoRecord, 1 << 63, sa.DataSize, false},
 	} {
 		if _, err := NewMatch(x.id, x.mask, make([]byte, x.size)); (err == nil) != x.ok {
-			t.Errorf("attribute %#x, mask %#x, %d octets: %v", uint16(x.id), uint64(x.mask), x.size, err)
+			t.Errorf("attribute %#x, mask %#x, %d bytes: %v", uint16(x.id), uint64(x.mask), x.size, err)
 		}
 	}
 }

@@ -40,9 +40,9 @@ type Limits struct {
 	// Work is how many records, or pairs of ports, one query may look at, Turn
 	// how many before others get their turn.
 	Work, Turn int
-	// AnswerOctets bounds one answer to a port that is not trusted, where the
+	// AnswerBytes bounds one answer to a port that is not trusted, where the
 	// profile restricts those.
-	AnswerOctets int
+	AnswerBytes int
 	// Services and Subscriptions bound those of one port, ServicesTotal and
 	// SubscriptionsTotal those of all.
 	Services, ServicesTotal, Subscriptions, SubscriptionsTotal int
@@ -72,7 +72,7 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		QueriesPerSecond: 200_000, QueriesBurst: 50_000, WorkPerQuery: 4, QueriesPerWindow: 20_000, ChangesPerWindow: 20_000,
-		Work: 1 << 20, Turn: 128, AnswerOctets: 4 << 20,
+		Work: 1 << 20, Turn: 128, AnswerBytes: 4 << 20,
 		Services: 64, ServicesTotal: 16_384, Subscriptions: 64, SubscriptionsTotal: 32_768,
 		Aliases: 64, Groups: group.DefaultLimits(),
 		Waiting: 32_768, WaitingEach: 4096, WaitingBusy: 16, UnkeptEach: 64,

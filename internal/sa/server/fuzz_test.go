@@ -30,7 +30,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add(uint64(8+i), ask(table, id, 0, nil, 0)[:])
 		f.Add(uint64(8+i), ask(get, id, 1, nil, 0)[:])
 	}
-	f.Fuzz(func(t *testing.T, seed uint64, octets []byte) {
+	f.Fuzz(func(t *testing.T, seed uint64, raw []byte) {
 		r := rand.New(rand.NewPCG(seed%64, 11))
 		m := randomModel(t, r)
 		a := m.hosts[seed%uint64(len(m.hosts))]
@@ -41,7 +41,7 @@ func FuzzRequest(f *testing.F) {
 		s := m.serve(t, Config{SAKey: 99, AliasGUIDs: true, Profile: p, Limits: shortTurns(r, DefaultLimits())})
 		w := people(t, m, s, r)
 		var in [mad.Size]byte
-		copy(in[:], octets)
+		copy(in[:], raw)
 		in[0], in[1], in[2] = 1, byte(mad.ClassSubnAdm), sa.ClassVersion
 		clear(in[sa.OffsetSMKey : sa.OffsetSMKey+8]) // no trust
 		clear(in[24:36])                             // no segments: rmpp has a fuzz of its own

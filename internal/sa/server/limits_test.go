@@ -251,7 +251,7 @@ func TestLongByLink(t *testing.T) {
 	if all != 7 {
 		t.Errorf("all ports get %d tables, want 7 below half of 16 MiB", all)
 	}
-	for lid := ib.LID(30); l.octets <= limits.SendTotal/2-limits.SenderLittle; lid++ {
+	for lid := ib.LID(30); l.bytes <= limits.SendTotal/2-limits.SenderLittle; lid++ {
 		l.send(0, &limits, lid, mad.Address{LID: lid}, rmpp.Message{Body: make([]byte, limits.SenderLittle)})
 	}
 	little := rmpp.Message{Body: make([]byte, limits.SenderLittle)}
@@ -261,8 +261,8 @@ func TestLongByLink(t *testing.T) {
 	if n := send(longTime-1, 1); n != 0 {
 		t.Errorf("too soon there is room for %d", n)
 	}
-	if n := send(longTime, 1); n != 3 || l.octets != 3*(len(table.Body)+longOverhead) {
-		t.Errorf("later there is room for %d, and %d octets are held", n, l.octets)
+	if n := send(longTime, 1); n != 3 || l.bytes != 3*(len(table.Body)+longOverhead) {
+		t.Errorf("later there is room for %d, and %d bytes are held", n, l.bytes)
 	}
 	l.silent[1] = 10*time.Second + limits.TotalTime
 	if n := send(10*time.Second, 1); n != 1 {

@@ -28,7 +28,7 @@ type arrival struct {
 	busy bool // to be answered with BUSY
 }
 
-func (a *arrival) octets() []byte {
+func (a *arrival) bytes() []byte {
 	if a.body != nil {
 		return a.body
 	}
@@ -124,7 +124,7 @@ func (s *Server) serve(now time.Duration) bool {
 			r.busy--
 		}
 		l.waiting--
-		s.begin(now, r, a.from, &a.head, a.octets(), a.busy)
+		s.begin(now, r, a.from, &a.head, a.bytes(), a.busy)
 		*a = arrival{}
 		if r.first == len(r.line) {
 			r.line, r.first = r.line[:0], 0
@@ -155,7 +155,7 @@ func (s *Server) inTurns(q *request, t *table, w walker) {
 	q.asker.job = j
 }
 
-// goOn gives a port's query its next turn. In another subnet it begins anew.
+// goOn gives a port's query its next turn. In another subnet it begins again.
 func (s *Server) goOn(now time.Duration, r *requester) {
 	j := r.job
 	if s.view != j.view {

@@ -17,13 +17,13 @@ import (
 type long struct {
 	waiting []longMessage            // to leave
 	held    []heldMessage            // by the link, as far as is known
-	octets  int                      // of both
+	bytes   int                      // of both
 	each    map[ib.LID]inFlight      // by the LID that stands for all of a port's
 	silent  map[ib.LID]time.Duration // that did not acknowledge, and until when that counts
 }
 
 // inFlight is what is on its way to a port.
-type inFlight struct{ messages, octets int }
+type inFlight struct{ messages, bytes int }
 
 type longMessage struct {
 	to mad.Address
@@ -31,23 +31,23 @@ type longMessage struct {
 }
 
 type heldMessage struct {
-	to     ib.LID
-	octets int
-	until  time.Duration
+	to    ib.LID
+	bytes int
+	until time.Duration
 }
 
 const (
 	// longTime is how long a message to a port that acknowledges is taken to be
 	// on its way.
 	longTime = time.Second
-	// longEach bounds the octets on their way to one port that has more than
+	// longEach bounds the bytes on their way to one port that has more than
 	// one message on its way.
 	longEach = 4 << 20
 	// longSilent is the same for a port that did not acknowledge.
 	longSilent = 64 << 10
 	// longSilents bounds the ports of which that is remembered.
 	longSilents = 65_536
-	// longOverhead is what a message takes besides its octets.
+	// longOverhead is what a message takes besides its bytes.
 	longOverhead = 1 << 10
 )
 
@@ -70,9 +70,9 @@ func (l *long) send(now time.Duration, limits *rmpp.Limits, port ib.LID, to mad.
 	}
 	l.waiting = append(l.waiting, longMessage{to, m})
 	l.held = append(l.held, heldMessage{port, size, now + time})
-	l.octets += size
+	l.bytes += size
 	each := l.each[port]
-	l.each[port] = inFlight{each.messages + 1, each.octets + size}
+	l.each[port] = inFlight{each.messages + 1, each.bytes + size}
 	return true
 }
 
@@ -81,12 +81,12 @@ func (l *long) send(now time.Duration, limits *rmpp.Limits, port ib.LID, to mad.
 func (l *long) fits(limits *rmpp.Limits, port ib.LID, size, most int) bool {
 	each := l.each[port]
 	switch {
-	case l.octets+size > limits.SendTotal:
+	case l.bytes+size > limits.SendTotal:
 		return false
 	case each.messages == 0:
-		return l.octets+size <= limits.SendTotal/2 || size <= limits.SenderLittle+longOverhead
+		return l.bytes+size <= limits.SendTotal/2 || size <= limits.SenderLittle+longOverhead
 	}
-	return l.octets+size <= limits.SendTotal/2 && each.octets+size <= most
+	return l.bytes+size <= limits.SendTotal/2 && each.bytes+size <= most
 }
 
 // forget drops what has gone by now.
@@ -95,9 +95,9 @@ func (l *long) forget(now time.Duration) {
 		if now < h.until {
 			return false
 		}
-		l.octets -= h.octets
+		l.bytes -= h.bytes
 		each := l.each[h.to]
-		if l.each[h.to] = (inFlight{each.messages - 1, each.octets - h.octets}); each.messages == 1 {
+		if l.each[h.to] = (inFlight{each.messages - 1, each.bytes - h.bytes}); each.messages == 1 {
 			delete(l.each, h.to)
 		}
 		return true
@@ -135,7 +135,7 @@ func (s *Server) ReceiveLong(now time.Duration, m *rmpp.Message, from mad.Addres
 	s.request(now, from, &m.Head, m.Body)
 }
 
-// LostLong tells that a long answer was not acknowledged.
+// LostLong reports whether a long answer was not acknowledged.
 func (s *Server) LostLong(now time.Duration, to mad.Address) {
 	if len(s.long.silent) < longSilents {
 		s.long.silent[s.senderOf(to)] = now + s.config.Limits.RMPP.TotalTime

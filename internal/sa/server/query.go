@@ -53,7 +53,7 @@ func (f *pathFinder) turn(s *Server, t *table) (mad.Status, int, bool) {
 }
 
 func (s *Server) addPath(r *sa.PathRecord, t *table) bool {
-	b, err := r.AppendBinary(s.octets[:0])
+	b, err := r.AppendBinary(s.bytes[:0])
 	return err != nil || t.add(b)
 }
 

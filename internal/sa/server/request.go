@@ -31,7 +31,7 @@ type request struct {
 
 func (q *request) modifier() uint32 { return binary.BigEndian.Uint32(q.head[20:]) }
 
-// offsetUnit is the unit of AttributeOffset, in octets.
+// offsetUnit is the unit of AttributeOffset, in bytes.
 const offsetUnit = 8
 
 // request takes one: it is answered now when nobody waits, else in its turn.
@@ -242,13 +242,13 @@ func responseHead(head *[rmpp.HeadSize]byte) []byte {
 // table is the answer to a request for records, as it grows.
 type table struct {
 	body  []byte
-	pitch int // octets of a record
+	pitch int // bytes of a record
 	count int
-	most  int // octets that the body may have
+	most  int // bytes that the body may have
 	over  bool
 }
 
-// add takes in a record of whole 8 octets, and reports whether more may come.
+// add takes in a record of whole 8 bytes, and reports whether more may come.
 func (t *table) add(r []byte) bool {
 	if len(t.body)+len(r) > t.most {
 		t.over = true
@@ -262,14 +262,14 @@ func (t *table) add(r []byte) bool {
 
 func (s *Server) newTable(q *request) *table {
 	if q.method == mad.MethodGet {
-		// One record too many tells that there are more. What goes into a
+		// One record too many says that there are more. What goes into a
 		// single datagram is copied from here.
 		s.small.body, s.small.count, s.small.over, s.small.most = s.small.body[:0], 0, false, 2*sa.DataSize
 		return &s.small
 	}
 	most := s.config.Limits.RMPP.SendMax
 	if s.restricts(q) {
-		most = min(most, s.config.Limits.AnswerOctets)
+		most = min(most, s.config.Limits.AnswerBytes)
 	}
 	return &table{most: most}
 }

@@ -42,7 +42,7 @@ type Server struct {
 	path    pathFinder              // reused by every query for one path
 	answer  [mad.Size]byte          // reused by every answer
 	small   table                   // reused by every answer of one datagram
-	octets  [sa.PathRecordSize]byte // reused by every path
+	bytes   [sa.PathRecordSize]byte // reused by every path
 }
 
 // New returns a server without a subnet.
@@ -196,7 +196,7 @@ func (s *Server) push(q *request, m *[mad.Size]byte) {
 	s.out.push(q.from, m)
 }
 
-// Kept tells that the state of a version is kept: answers that waited leave.
+// Kept reports whether the state of a version is kept: answers that waited leave.
 func (s *Server) Kept(version uint64) {
 	s.kept = version
 	n := 0
@@ -209,7 +209,7 @@ func (s *Server) Kept(version uint64) {
 	s.unkept = slices.Delete(s.unkept, 0, n)
 }
 
-// Expire tells that time has passed.
+// Expire reports whether time has passed.
 func (s *Server) Expire(now time.Duration) {
 	s.rmpp.Expire(now)
 	s.rmpp.Ended() // an answer that did not get through is asked for again

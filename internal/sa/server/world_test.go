@@ -203,13 +203,13 @@ func exchange(t testing.TB, s *Server, from ib.LID, m *[mad.Size]byte) *reply {
 	}
 	if pitch := int(out.AttributeOffset) * 8; pitch > 0 {
 		if len(body)%pitch != 0 {
-			t.Fatalf("%d octets of records of %d", len(body), pitch)
+			t.Fatalf("%d bytes of records of %d", len(body), pitch)
 		}
 		for at := 0; at < len(body); at += pitch {
 			out.records = append(out.records, body[at:at+pitch])
 		}
 	} else if len(body) > 0 {
-		t.Fatalf("%d octets without a pitch", len(body))
+		t.Fatalf("%d bytes without a pitch", len(body))
 	}
 	return &out
 }

@@ -17,7 +17,7 @@ type source struct {
 	// table and read are the P_Key table as it was read.
 	table []ib.PKey
 	read  []bool
-	// due tells that the keys are to be worked out.
+	// due reports whether the keys are to be worked out.
 	due bool
 }
 

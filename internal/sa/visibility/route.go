@@ -54,7 +54,7 @@ type Path struct {
 	MTU  ib.MTU
 	Rate ib.Rate
 	Hops int // links crossed on the way there
-	// Reversible tells that the way back works too.
+	// Reversible reports whether the way back works too.
 	Reversible bool
 }
 

@@ -12,7 +12,7 @@ import (
 type Asker struct {
 	Port    *Port
 	Trusted bool
-	// All tells that it may see every port.
+	// All reports whether it may see every port.
 	All bool
 }
 

@@ -30,7 +30,7 @@ type Port struct {
 	*observed.Port
 	// Index is the port's place in View.Ports.
 	Index int
-	// Contested tells that others claim the port's GUID, its node's, or one of
+	// Contested reports whether others claim the port's GUID, its node's, or one of
 	// its LIDs. It has no keys then.
 	Contested bool
 	// LID is the first of 1<<LMC.

@@ -21,10 +21,10 @@ const (
 	linkTypeERF       = layers.LinkType(197)
 	erfTypeInfiniBand = 21
 	erfVaryingLength  = 0x04 // flag: records are as long as their packets
-	erfHeaderSize     = 16   // octets
+	erfHeaderSize     = 16   // bytes
 )
 
-// MaxSize is the length of the longest packet that a file takes, in octets:
+// MaxSize is the length of the longest packet that a file takes, in bytes:
 // packet.MaxSize.
 const MaxSize = 0x7FF*4 + 2
 
@@ -50,7 +50,7 @@ func NewWriter(w io.Writer) (*Writer, error) {
 // format holds times from 1970 to early 2106.
 func (c *Writer) WritePacket(t time.Time, packet []byte) error {
 	if len(packet) > MaxSize {
-		return fmt.Errorf("capture: packet of %d octets, want at most %d", len(packet), MaxSize)
+		return fmt.Errorf("capture: packet of %d bytes, want at most %d", len(packet), MaxSize)
 	}
 	sec := t.Unix()
 	// The zero time is refused too: pcapgo would put the clock in its place.

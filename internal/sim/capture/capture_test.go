@@ -24,11 +24,11 @@ const headerSize = 16
 
 func TestMaxSize(t *testing.T) {
 	if capture.MaxSize != packet.MaxSize {
-		t.Errorf("a file takes packets of %d octets, the longest has %d", capture.MaxSize, packet.MaxSize)
+		t.Errorf("a file takes packets of %d bytes, the longest has %d", capture.MaxSize, packet.MaxSize)
 	}
 }
 
-func TestCaptureOctets(t *testing.T) {
+func TestCaptureBytes(t *testing.T) {
 	var file bytes.Buffer
 	c, err := capture.NewWriter(&file)
 	if err != nil {

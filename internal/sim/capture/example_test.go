@@ -14,7 +14,7 @@ import (
 // A file with one packet, for Wireshark.
 func Example() {
 	datagram := packet.MADPacket{QP: ib.QP1, SLID: 1, DLID: 2, MAD: make([]byte, 256)}
-	octets, err := datagram.AppendBinary(nil)
+	raw, err := datagram.AppendBinary(nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -23,9 +23,9 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := w.WritePacket(time.Unix(1_700_000_000, 0), octets); err != nil {
+	if err := w.WritePacket(time.Unix(1_700_000_000, 0), raw); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(file.Len() > len(octets))
+	fmt.Println(file.Len() > len(raw))
 	// Output: true
 }

@@ -28,7 +28,7 @@ func (t *turns) use(table []smp.VLArbitrationEntry, n int) {
 }
 
 // pick finds the entry to serve among virtual lanes that are ready (bit v for VLv).
-// fresh tells that it begins a new turn.
+// fresh reports whether it begins a new turn.
 func (t *turns) pick(ready uint16) (entry uint8, fresh, ok bool) {
 	if t.lanes&ready == 0 {
 		return 0, false, false

@@ -170,13 +170,13 @@ func TestVA11HighLimit(t *testing.T) {
 	t.Run("0 is one packet", func(t *testing.T) {
 		wantOrder(t, saturated(t, both(0), 8, 1, 0, 1, 2, 3), 0, 2, 1, 3, 0, 2, 1, 3)
 	})
-	t.Run("units of 4096 octets", func(t *testing.T) {
+	t.Run("units of 4096 bytes", func(t *testing.T) {
 		for _, c := range []struct {
 			limit  uint8
 			blocks uint16
 			want   string // H for a packet of the high-priority table
 		}{
-			{1, 16, "HHHHLHHHHL"}, // 4 * 16 * 64 octets
+			{1, 16, "HHHHLHHHHL"}, // 4 * 16 * 64 bytes
 			{1, 64, "HLHLHL"},
 			{1, 65, "HLHL"},
 			{1, 33, "HHLHHLHHL"}, // below the limit one more may begin
@@ -211,7 +211,7 @@ func TestVA11HighLimit(t *testing.T) {
 	t.Run("a low table with nothing to send does not hold up", func(t *testing.T) {
 		wantOrder(t, saturated(t, both(0), 4, 1, 0, 1), 0, 1, 0, 1)
 	})
-	t.Run("a pause begins the count anew", func(t *testing.T) {
+	t.Run("a pause begins the count again", func(t *testing.T) {
 		p := configured(t, both(1))
 		send := func(vl ib.VL, blocks uint16) {
 			t.Helper()

@@ -48,10 +48,10 @@
 // position: the current entry sends while it has weight left; the last packet may
 // exceed the weight, and the excess is forgotten. An entry without a packet to send
 // is passed over. The high-priority table goes before the low-priority one
-// until VLHighLimit * 4096 octets have left by it (limit 0: one packet); then
+// until VLHighLimit * 4096 bytes have left by it (limit 0: one packet); then
 // the low-priority table may send one packet, if it has one. A pause in high-priority
 // traffic resets its count. Everything is counted in blocks of
-// 64 octets, rounded up.
+// 64 bytes, rounded up.
 //
 // A virtual lane without an entry that has a weight is never served. Two cases
 // use no table: with one data virtual lane in operation packets leave in order, and

@@ -318,7 +318,7 @@ func TestSI28StalledLaneRecovers(t *testing.T) {
 		enqueue(t, p, now+8*nominal(code), 0, 2)
 		wantLeaves(t, p, now+8*nominal(code), 2)
 	}
-	t.Run("the row begins anew", func(t *testing.T) {
+	t.Run("the row begins again", func(t *testing.T) {
 		const code = 1
 		p := stalling(t, code)
 		now := dropHeads(t, p, 0, 3) + 8*nominal(code)

@@ -86,7 +86,7 @@ func (m *model) enqueue(now time.Duration, h Handle, vl, blocks int, firstBit ti
 	return Accepted
 }
 
-// mayLeave tells whether a virtual lane has a packet that has its credits and an entry.
+// mayLeave reports whether a virtual lane has a packet that has its credits and an entry.
 func (m *model) mayLeave(vl int) bool {
 	if len(m.lanes[vl]) == 0 {
 		return false

@@ -78,7 +78,7 @@ func (p *Port) Configure(s *Settings) error {
 	return nil
 }
 
-// Enqueue puts a packet at the end of a virtual lane: its size in blocks of 64 octets,
+// Enqueue puts a packet at the end of a virtual lane: its size in blocks of 64 bytes,
 // at least 1 (0 counts as 1), and when its first bit entered the switch. If it
 // is not accepted the reason is Stalled, LaneClosed or LaneFull, and the handle
 // stays with the caller.
@@ -257,7 +257,7 @@ func (p *Port) expire(l *lane, drop func(Handle, Reason)) {
 
 // Reset is for a link that went down: every packet comes out, virtual lane by virtual lane from
 // VL0 and first in first out, nothing is owed, no virtual lane is stalled, and the
-// tables begin anew. The settings stay. drop must not call the Port.
+// tables begin again. The settings stay. drop must not call the Port.
 func (p *Port) Reset(drop func(Handle)) {
 	for rest := p.waiting; rest != 0; rest &= rest - 1 {
 		p.lane(ib.VL(bits.TrailingZeros16(rest))).dropAll(Accepted, func(h Handle, _ Reason) { drop(h) })
@@ -302,7 +302,7 @@ func (p *Port) lane(vl ib.VL) *lane {
 	return &p.lanes[p.place[vl]-1]
 }
 
-// note keeps the bit that tells whether packets wait in a virtual lane.
+// note keeps the bit that reports whether packets wait in a virtual lane.
 func (p *Port) note(l *lane) {
 	if l.n == 0 {
 		p.waiting &^= 1 << l.vl

@@ -133,10 +133,10 @@ func TestConfigureRefuses(t *testing.T) {
 // TestIdlePortIsSmall: a fabric has a hundred thousand ports.
 func TestIdlePortIsSmall(t *testing.T) {
 	if size := unsafe.Sizeof(Port{}); size > 256 {
-		t.Errorf("an idle port takes %d octets, want at most 256", size)
+		t.Errorf("an idle port takes %d bytes, want at most 256", size)
 	}
 	if size := unsafe.Sizeof(lane{}); size > 64 {
-		t.Errorf("a VL takes %d octets, want at most 64", size)
+		t.Errorf("a VL takes %d bytes, want at most 64", size)
 	}
 }
 

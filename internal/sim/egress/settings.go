@@ -25,10 +25,10 @@ const (
 
 // Units of arbitration.
 const (
-	// BlockOctets is the unit of credits, of weights and of a packet's size.
-	BlockOctets = 64
-	// HighLimitBlocks is the unit of VLHighLimit, 4096 octets, in blocks.
-	HighLimitBlocks = 4096 / BlockOctets
+	// BlockBytes is the unit of credits, of weights and of a packet's size.
+	BlockBytes = 64
+	// HighLimitBlocks is the unit of VLHighLimit, 4096 bytes, in blocks.
+	HighLimitBlocks = 4096 / BlockBytes
 	// HighUnlimited is the VLHighLimit that never gives way to the
 	// low-priority table.
 	HighUnlimited = 255
@@ -43,13 +43,13 @@ const WaitingLimit = 1 << 14
 type Settings struct {
 	DataVLs int // virtual lanes in operation, VL0 to VL(n-1): 0 to 15. VL15 always is
 
-	// Exit tells that the port is an external port of a switch or router. Only
+	// Exit reports whether the port is an external port of a switch or router. Only
 	// there packets are dropped for waiting.
 	Exit          bool
 	HOQLife       ib.TimeValue // PortInfo: head-of-queue limit, 0 to 31
 	LifeTimeValue ib.TimeValue // SwitchInfo: age limit, 0 to 31
 	VLStallCount  uint8        // PortInfo: drops that stall a virtual lane, 1 to 7, 0 never
-	// PromisesTransit tells that the switch promises to send every packet
+	// PromisesTransit reports whether the switch promises to send every packet
 	// within 2.5 ms as long as credits last. Such a switch drops packets for
 	// their age only if DropsAged says so; any other always does.
 	PromisesTransit, DropsAged bool
@@ -58,7 +58,7 @@ type Settings struct {
 	// Entries of weight 0 and of virtual lanes not in operation are skipped. Both empty
 	// means never written.
 	High, Low   []smp.VLArbitrationEntry
-	VLHighLimit uint8 // PortInfo: units of 4096 octets
+	VLHighLimit uint8 // PortInfo: units of 4096 bytes
 
 	// Buffer is the room that the other end announced for each data virtual lane, in
 	// blocks.

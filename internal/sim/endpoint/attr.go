@@ -156,7 +156,7 @@ func (s Service) initial() AttrMask {
 	return AttrPort | AttrPKeyIndex
 }
 
-// change tells whether Modify leads from one state to another, and which
+// change reports whether Modify leads from one state to another, and which
 // attributes it wants and takes on the way.
 func (s Service) change(from, to State) (wants, takes AttrMask, ok bool) {
 	connected := s == UC || s.isReliable()

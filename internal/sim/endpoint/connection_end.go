@@ -21,7 +21,7 @@
 //
 // The receiving side accepts packets in order of PSN. A reliable one answers a gap
 // once, repeats its response to duplicates, and refuses invalid packets;
-// UC waits for the beginning of the next message. No packet, whatever its octets,
+// UC waits for the beginning of the next message. No packet, whatever its bytes,
 // writes anywhere but to memory and buffers that it may write to.
 
 package endpoint
@@ -38,7 +38,7 @@ const (
 	MaxInFlight      = 128     // packets that are not acknowledged
 	MaxReadsInFlight = 16      // RDMA READs that are not answered
 	MaxAnswers       = 32      // answers that wait to be sent
-	MaxRead          = 1 << 30 // octets that a peer may ask for at once
+	MaxRead          = 1 << 30 // bytes that a peer may ask for at once
 
 	ackEvery        = 32 // packets after which an acknowledgement is asked for
 	connectionMax24 = 1<<24 - 1
@@ -50,7 +50,7 @@ const RNRRetryAlways = 7
 // ConnectionSettings are what both ends agreed on.
 type ConnectionSettings struct {
 	Transport     packet.Transport // RC, UC or RD
-	MTU           int              // octets of payload in all packets of a message but the last
+	MTU           int              // bytes of payload in all packets of a message but the last
 	ReceivePSN    uint32           // 24 bits, of the first packet that arrives
 	SendPSN       uint32           // 24 bits, of the first packet that leaves
 	MinRNRTimer   uint8            // 0 to 31, the wait that the peer is asked for
@@ -97,7 +97,7 @@ type ConnectionRoom struct {
 // ConnectionArrival is the outcome of a buffer.
 type ConnectionArrival struct {
 	Packet  *packet.View // the last of the message; valid during the call
-	Size    int          // octets in the buffer
+	Size    int          // bytes in the buffer
 	Write   bool         // of an RDMA WRITE with immediate data: nothing is in the buffer
 	TooLong bool         // the message did not fit
 }

@@ -100,8 +100,8 @@ func newLink(t testing.TB, transport packet.Transport) *link {
 	return l
 }
 
-// octets lays out what an end sends, without keys and addresses.
-func octets(t testing.TB, o *endpoint.Outgoing) []byte {
+// bytes lays out what an end sends, without keys and addresses.
+func raw(t testing.TB, o *endpoint.Outgoing) []byte {
 	t.Helper()
 	b, v, err := packet.Append(nil, o.OpCode, false, o.Payload)
 	if err != nil {
@@ -124,7 +124,7 @@ func octets(t testing.TB, o *endpoint.Outgoing) []byte {
 	return b
 }
 
-// take gives an end the octets of a packet.
+// take gives an end the bytes of a packet.
 func (s *side) take(now time.Duration, b []byte) endpoint.ConnectionOutcome {
 	s.t.Helper()
 	v, err := packet.Parse(b)
@@ -145,7 +145,7 @@ func (l *link) next(s *side) []byte {
 	}
 	o := s.end.Next(l.now)
 	l.log = append(l.log, o.OpCode)
-	return octets(l.t, &o)
+	return raw(l.t, &o)
 }
 
 // carry moves packets until nobody has one, but for those that lose wants.

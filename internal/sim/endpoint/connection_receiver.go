@@ -18,7 +18,7 @@ type message struct {
 	held   bool // into was taken from target
 	target ConnectionOwner
 	into   ConnectionRoom // of a SEND
-	octets int            // in it so far
+	bytes  int            // in it so far
 	rest   []byte         // of an RDMA WRITE: memory still to be written
 }
 
@@ -261,10 +261,10 @@ func (e *ConnectionEnd) store(v *packet.View, o ConnectionOwner) ConnectionOutco
 		return Length
 	case p.write:
 		e.rest = e.rest[copy(e.rest, v.Payload):]
-	case size > len(e.into.Buffer)-e.octets:
+	case size > len(e.into.Buffer)-e.bytes:
 		return Length
 	default:
-		e.octets += copy(e.into.Buffer[e.octets:], v.Payload)
+		e.bytes += copy(e.into.Buffer[e.bytes:], v.Payload)
 	}
 	if p.ends {
 		e.deliver(v, p)
@@ -294,7 +294,7 @@ func (e *ConnectionEnd) deliver(v *packet.View, p part) {
 	e.msn = (e.msn + 1) & connectionMax24
 	switch {
 	case !p.write:
-		m.target.Received(m.into, ConnectionArrival{Packet: v, Size: m.octets})
+		m.target.Received(m.into, ConnectionArrival{Packet: v, Size: m.bytes})
 	case p.imm:
 		m.target.Received(m.target.TakeRoom(), ConnectionArrival{Packet: v, Write: true})
 	}

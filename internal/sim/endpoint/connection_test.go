@@ -13,7 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 )
 
-// pattern is n octets that tell their place and their message.
+// pattern is n bytes that tell their place and their message.
 func pattern(seed, n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -168,7 +168,7 @@ func TestSegmentation(t *testing.T) {
 				}
 			}
 			if !slices.Equal(got, tt.want) {
-				t.Errorf("transport %d, %d octets: %v, want %v", transport, tt.size, got, tt.want)
+				t.Errorf("transport %d, %d bytes: %v, want %v", transport, tt.size, got, tt.want)
 			}
 			if fmt.Sprint(l.a.sent) != "[success]" {
 				t.Errorf("ended %v", l.a.sent)

@@ -122,7 +122,7 @@ func (c *context) checkConnection(mask AttrMask, a *Attr) error {
 	switch {
 	case mask&AttrPath != 0 && !a.Path.DLID.IsUnicast():
 		return c.errorf(ErrAttribute, "path to LID %v: want a unicast one", a.Path.DLID)
-	case mask&AttrPathMTU != 0 && (!a.PathMTU.IsValid() || a.PathMTU.Octets() > c.d.ports[a.Port].mtu()):
+	case mask&AttrPathMTU != 0 && (!a.PathMTU.IsValid() || a.PathMTU.Bytes() > c.d.ports[a.Port].mtu()):
 		return c.errorf(ErrAttribute, "path MTU %v: want at most %d, the port's", a.PathMTU, c.d.ports[a.Port].mtu())
 	case max(a.Remote, a.ReceivePSN, a.SendPSN) > max24:
 		return c.errorf(ErrAttribute, "remote %#x, PSNs %#x and %#x: want 24 bits", a.Remote, a.ReceivePSN, a.SendPSN)
@@ -173,7 +173,7 @@ func (c *context) enter(from State) {
 func (c *context) settings() ConnectionSettings {
 	a := &c.attr
 	return ConnectionSettings{
-		Transport: c.service.transport(), MTU: a.PathMTU.Octets(), ReceivePSN: a.ReceivePSN, SendPSN: a.SendPSN,
+		Transport: c.service.transport(), MTU: a.PathMTU.Bytes(), ReceivePSN: a.ReceivePSN, SendPSN: a.SendPSN,
 		MinRNRTimer: a.MinRNRTimer, Timeout: a.Timeout, RetryCount: a.RetryCount, RNRRetryCount: a.RNRRetryCount,
 	}
 }

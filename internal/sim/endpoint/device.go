@@ -14,7 +14,7 @@ const (
 	MaxQPs           = 1 << 16 // queue pairs, QP0 and QP1 not counted
 	MaxEEContexts    = 1 << 12 // EE contexts
 	MaxQueueDepth    = 1 << 14 // requests in a queue, completions not polled counted
-	MaxMessage       = 1 << 30 // octets
+	MaxMessage       = 1 << 30 // bytes
 	MaxMemoryRegions = 1 << 16 // regions
 	MaxMulticastQPs  = 1 << 12 // attachments, of all groups together
 	MaxEvents        = 1 << 12 // events that nobody took
@@ -24,7 +24,7 @@ const (
 	qkeyReserved = ib.QKeyGSI // from here up for privileged callers only
 )
 
-// GRHSize is the room in octets in front of every received datagram.
+// GRHSize is the room in bytes in front of every received datagram.
 const GRHSize = packet.GRHSize
 
 // What a verb refuses. Errors wrap these and say more.

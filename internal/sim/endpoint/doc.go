@@ -47,7 +47,7 @@
 // # Buffers
 //
 // The buffers of a request belong to the consumer, who must not change them until the
-// completion. Datagrams are received behind room for a GRH, GRHSize octets, filled
+// completion. Datagrams are received behind room for a GRH, GRHSize bytes, filled
 // when the packet has one. A request keeps its entry in its queue until its
 // completion is polled, so completions never overflow.
 //

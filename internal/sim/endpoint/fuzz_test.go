@@ -89,22 +89,22 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// FuzzReceive: whatever octets come to a port, nothing panics, a violation comes
+// FuzzReceive: whatever bytes come to a port, nothing panics, a violation comes
 // with a drop, what leaves is a proper packet, and every request ends once.
 func FuzzReceive(f *testing.F) {
 	for _, p := range seeds(f) {
 		f.Add(p, true)
 		f.Add(append(bytes.Clone(p), p...), false)
 	}
-	f.Fuzz(func(t *testing.T, octets []byte, seal bool) {
+	f.Fuzz(func(t *testing.T, raw []byte, seal bool) {
 		n, b, qs := target(t)
-		// The octets are packets, one behind the other, as their lengths say.
-		for packets := 0; len(octets) > 0 && packets < 50; packets++ {
-			p := octets
-			if h, err := packet.ParseLRH(octets); err == nil {
-				p = octets[:min(len(octets), int(h.PktLen())*4+packet.VCRCSize)]
+		// The bytes are packets, one behind the other, as their lengths say.
+		for packets := 0; len(raw) > 0 && packets < 50; packets++ {
+			p := raw
+			if h, err := packet.ParseLRH(raw); err == nil {
+				p = raw[:min(len(raw), int(h.PktLen())*4+packet.VCRCSize)]
 			}
-			octets = octets[max(1, len(p)):]
+			raw = raw[max(1, len(p)):]
 			p = bytes.Clone(p)
 			if seal {
 				_ = packet.Seal(p)

@@ -97,8 +97,8 @@ func (p *GSIPair) Receive(yield func(c *Completion, m *[mad.Size]byte)) (some bo
 				p.sending--
 				continue
 			}
-			if c.Status == Success && len(c.Octets) == room {
-				yield(c, (*[mad.Size]byte)(c.Octets[GRHSize:]))
+			if c.Status == Success && len(c.Bytes) == room {
+				yield(c, (*[mad.Size]byte)(c.Bytes[GRHSize:]))
 			}
 			_ = p.post(c.ID) // there was room for it before
 		}

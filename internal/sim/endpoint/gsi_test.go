@@ -55,7 +55,7 @@ func rest(s *testbed.Testbed) {
 }
 
 // TestSendAndReceive: a datagram arrives whole, from the sender's QP1, and the sender may
-// use its octets again at once.
+// use its bytes again at once.
 func TestSendAndReceive(t *testing.T) {
 	s, a, b, to, _ := two(t)
 	m := [mad.Size]byte{0: 1, 255: 0xEE}
@@ -68,7 +68,7 @@ func TestSendAndReceive(t *testing.T) {
 	some := b.Receive(func(c *endpoint.Completion, got *[mad.Size]byte) {
 		came++
 		if got[0] != 1 || got[255] != 0xEE || c.SrcQP != ib.QP1 || c.SLID == 0 || c.SLID == to {
-			t.Errorf("octets %x, from QP %d at LID %d", got, c.SrcQP, c.SLID)
+			t.Errorf("bytes %x, from QP %d at LID %d", got, c.SrcQP, c.SLID)
 		}
 	})
 	if came != 1 || !some {

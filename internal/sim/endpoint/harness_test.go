@@ -50,7 +50,7 @@ type node struct {
 
 // arrival is what became of a packet.
 type arrival struct {
-	octets []byte
+	bytes  []byte
 	v      packet.View
 	to     *node
 	port   ib.PortNum
@@ -68,7 +68,7 @@ type net struct {
 	by       []ib.PortNum  // the ports by which it left
 	arrivals []arrival
 	lose     func(v *packet.View) bool
-	spoil    func(octets []byte)
+	spoil    func(raw []byte)
 }
 
 func newNet(t testing.TB) *net { return &net{t: t} }
@@ -151,7 +151,7 @@ func (n *net) arrive(to *node, port ib.PortNum, b []byte) arrival {
 		n.t.Fatalf("Receive changed %x to %x", before, b)
 	}
 	v, _ := packet.Parse(b)
-	a := arrival{octets: b, v: v, to: to, port: port, reason: r.Reason}
+	a := arrival{bytes: b, v: v, to: to, port: port, reason: r.Reason}
 	if r.Violation != nil {
 		a.bad, a.detail = r.Violation.Kind, r.Violation.Offence
 		info := &to.ports[port-1].info
@@ -342,7 +342,7 @@ func (d *node) rd() *endpoint.QP {
 	return q
 }
 
-// room posts receive requests of 2048 octets.
+// room posts receive requests of 2048 bytes.
 func room(t testing.TB, count int, qs ...*endpoint.QP) {
 	t.Helper()
 	for _, q := range qs {

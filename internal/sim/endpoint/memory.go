@@ -21,29 +21,29 @@ type Memory struct {
 	d      *Device
 	domain Domain
 	rkey   uint32
-	va     uint64 // of the first octet
-	octets []byte
+	va     uint64 // of the first byte
+	bytes  []byte
 	access Access
 }
 
-// RegisterMemory makes octets reachable for peers, the first of them at address
+// RegisterMemory makes bytes reachable for peers, the first of them at address
 // va. The device reads and writes them while packets are sent and received. They
 // are in domain 0.
-func (d *Device) RegisterMemory(octets []byte, va uint64, access Access) (*Memory, error) {
-	return d.RegisterMemoryIn(0, octets, va, access)
+func (d *Device) RegisterMemory(bytes []byte, va uint64, access Access) (*Memory, error) {
+	return d.RegisterMemoryIn(0, bytes, va, access)
 }
 
 // RegisterMemoryIn is RegisterMemory for a domain.
-func (d *Device) RegisterMemoryIn(domain Domain, octets []byte, va uint64, access Access) (*Memory, error) {
+func (d *Device) RegisterMemoryIn(domain Domain, bytes []byte, va uint64, access Access) (*Memory, error) {
 	switch {
 	case len(d.memory) >= MaxMemoryRegions:
 		return nil, fmt.Errorf("memory region: the device has %d, the most it can have", MaxMemoryRegions)
-	case va+uint64(len(octets)) < va:
-		return nil, fmt.Errorf("memory region: %d octets at 0x%x pass the end of the address space", len(octets), va)
+	case va+uint64(len(bytes)) < va:
+		return nil, fmt.Errorf("memory region: %d bytes at 0x%x pass the end of the address space", len(bytes), va)
 	}
 	for d.lastRKey++; d.memory[d.lastRKey] != nil; d.lastRKey++ {
 	}
-	m := &Memory{d: d, domain: domain, rkey: d.lastRKey, va: va, octets: octets, access: access}
+	m := &Memory{d: d, domain: domain, rkey: d.lastRKey, va: va, bytes: bytes, access: access}
 	d.memory[m.rkey] = m
 	return m, nil
 }
@@ -74,10 +74,10 @@ func (d reach) Window(rkey uint32, va uint64, size uint32, write bool) ([]byte, 
 	if m == nil || m.domain != d.domain || m.access&need == 0 || va < m.va {
 		return nil, false
 	}
-	from, length := va-m.va, uint64(len(m.octets))
+	from, length := va-m.va, uint64(len(m.bytes))
 	if from > length || uint64(size) > length-from {
 		return nil, false
 	}
 	end := from + uint64(size)
-	return m.octets[from:end:end], true
+	return m.bytes[from:end:end], true
 }

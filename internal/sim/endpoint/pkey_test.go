@@ -72,7 +72,7 @@ func TestPKeyMatch(t *testing.T) {
 }
 
 // TestPKeyMatchByBits walks all pairs of a few bases and both memberships, with
-// what the texts say written out anew.
+// what the texts say written out again.
 func TestPKeyMatchByBits(t *testing.T) {
 	keys := []ib.PKey{0, 1, 2, 0x1234, 0x4000, 0x7FFE, 0x7FFF}
 	for _, low := range keys {

@@ -39,13 +39,13 @@ func (p *port) key(i uint16) ib.PKey {
 	return ib.PKeyInvalid
 }
 
-// mtu is the largest payload in octets. A base port 0 has no NeighborMTU.
+// mtu is the largest payload in bytes. A base port 0 has no NeighborMTU.
 func (p *port) mtu() int {
 	info := p.Info()
-	if n := info.NeighborMTU.Octets(); n != 0 {
+	if n := info.NeighborMTU.Bytes(); n != 0 {
 		return n
 	}
-	return max(info.MTUCap.Octets(), ib.MTU256.Octets())
+	return max(info.MTUCap.Bytes(), ib.MTU256.Bytes())
 }
 
 // owns reports whether lid is one of the port's addresses.

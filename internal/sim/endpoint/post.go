@@ -34,7 +34,7 @@ type SendRequest struct {
 // ReceiveRequest is room for a message.
 type ReceiveRequest struct {
 	ID uint64
-	// Buffer of a datagram QP (not raw, not RD) has GRHSize octets more than the
+	// Buffer of a datagram QP (not raw, not RD) has GRHSize bytes more than the
 	// longest message.
 	Buffer []byte
 }
@@ -107,12 +107,12 @@ func (q *QP) checkOperation(r *SendRequest) error {
 	case r.HasImm && (r.Op == OpRead || q.service.isRaw() || q.service.isManagement()):
 		return q.errorf(ErrService, "post operation %d with immediate data on %v", r.Op, q.service)
 	case len(r.Data) > MaxMessage:
-		return q.errorf(ErrRequest, "post send: %d octets, want at most %d", len(r.Data), MaxMessage)
+		return q.errorf(ErrRequest, "post send: %d bytes, want at most %d", len(r.Data), MaxMessage)
 	}
 	return nil
 }
 
-const ipv6HeaderSize = 40 // octets
+const ipv6HeaderSize = 40 // bytes
 
 // checkDatagram checks what a request says for itself alone.
 func (q *QP) checkDatagram(r *SendRequest) error {
@@ -120,13 +120,13 @@ func (q *QP) checkDatagram(r *SendRequest) error {
 	multicast := lid.IsMulticast() && q.service != GSI && q.service != SMI
 	switch {
 	case size > p.mtu():
-		return q.errorf(ErrRequest, "post send: %d octets, the port's MTU is %d", size, p.mtu())
+		return q.errorf(ErrRequest, "post send: %d bytes, the port's MTU is %d", size, p.mtu())
 	case q.service.isManagement() && size != mad.Size:
-		return q.errorf(ErrRequest, "post send: %d octets, a management datagram has %d", size, mad.Size)
+		return q.errorf(ErrRequest, "post send: %d bytes, a management datagram has %d", size, mad.Size)
 	case q.service.isRaw() && size%4 != 0:
-		return q.errorf(ErrRequest, "post send: %d octets, a raw packet has whole words", size)
+		return q.errorf(ErrRequest, "post send: %d bytes, a raw packet has whole words", size)
 	case q.service == RawIPv6 && size < ipv6HeaderSize:
-		return q.errorf(ErrRequest, "post send: %d octets, an IPv6 header has %d", size, ipv6HeaderSize)
+		return q.errorf(ErrRequest, "post send: %d bytes, an IPv6 header has %d", size, ipv6HeaderSize)
 	case q.service == GSI && int(r.PKeyIndex) >= p.PKeyTableLen():
 		return q.errorf(ErrPKeyIndex, "post send: P_Key index %d: want 0 to %d", r.PKeyIndex, p.PKeyTableLen()-1)
 	case !lid.IsUnicast() && !multicast && !(q.service == SMI && lid == ib.LIDPermissive):

@@ -110,8 +110,8 @@ func TestQKeyChecked(t *testing.T) {
 			}
 			// The key stands at the beginning of the DETH, after LRH and BTH.
 			want := binary.BigEndian.AppendUint32(nil, key^1<<bit)
-			if got := a.octets[20:24]; !bytes.Equal(got, want) {
-				t.Errorf("octets %x, want %x", got, want)
+			if got := a.bytes[20:24]; !bytes.Equal(got, want) {
+				t.Errorf("bytes %x, want %x", got, want)
 			}
 		}
 	})
@@ -319,13 +319,13 @@ func TestRD(t *testing.T) {
 						}
 					}
 					got := received(rb.q)
-					if len(n.sent) != 2 || len(got) != 1 || string(got[0].Octets) != "rd" || got[0].SrcQP != ra.q.Number() || got[0].PKeyIndex != 2 {
+					if len(n.sent) != 2 || len(got) != 1 || string(got[0].Bytes) != "rd" || got[0].SrcQP != ra.q.Number() || got[0].PKeyIndex != 2 {
 						t.Errorf("ports %d and %d: %d packets, received %+v", pa, pb, len(n.sent), got)
 					}
 					wantStatus(t, ra.q, endpoint.Success)
 					// What comes in by another port is not for the context.
 					other := pb%3 + 1
-					p := n.arrivals[0].octets
+					p := n.arrivals[0].bytes
 					(*packet.LRH)(p).SetDLID(b.ports[other-1].info.LID)
 					must(t, packet.Seal(p))
 					if r := n.arrive(b, other, p).reason; r != endpoint.ReasonPort {
@@ -466,7 +466,7 @@ func TestRD(t *testing.T) {
 		wantState(t, ra.q, endpoint.StateSQE)
 		wantState(t, rb.q, endpoint.StateRTS)
 		wantStatus(t, second.q, endpoint.Success)
-		if got := received(rb.q); len(got) != 1 || string(got[0].Octets) != "of another QP" {
+		if got := received(rb.q); len(got) != 1 || string(got[0].Bytes) != "of another QP" {
 			t.Errorf("received %+v", got)
 		}
 		// The QP is well again after a modify.
@@ -505,7 +505,7 @@ func TestRD(t *testing.T) {
 			}
 			n.carry()
 			n.pass(n.now + ackTimeout.Duration())
-			if n.arrive(b, 1, n.last().octets).reason == endpoint.Taken || len(received(ud))+len(received(rb.q)) > 0 {
+			if n.arrive(b, 1, n.last().bytes).reason == endpoint.Taken || len(received(ud))+len(received(rb.q)) > 0 {
 				t.Errorf("a multicast RD packet to QP %#x was taken", qpn)
 			}
 		}

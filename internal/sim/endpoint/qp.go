@@ -118,9 +118,9 @@ type Completion struct {
 	ID     uint64 // of the request
 	Op     Operation
 	Status Status
-	// Octets is what came, in the request's buffer: of a receive or READ that
-	// succeeded. A datagram's begins with GRHSize octets, meant when Global.
-	Octets []byte
+	// Bytes is what came, in the request's buffer: of a receive or READ that
+	// succeeded. A datagram's begins with GRHSize bytes, meant when Global.
+	Bytes []byte
 
 	// Of a receive that succeeded.
 	HasImm    bool
@@ -159,7 +159,7 @@ type owner struct{ *QP }
 func (o owner) Sent(r *ConnectionRequest, s Status) {
 	c := Completion{ID: r.ID, Op: r.Op, Status: s}
 	if r.Op == OpRead && s == Success {
-		c.Octets = r.Data
+		c.Bytes = r.Data
 	}
 	o.complete(c)
 }
@@ -180,8 +180,8 @@ func (o owner) Received(r ConnectionRoom, a ConnectionArrival) {
 		c.Status = Success
 		c.describe(a.Packet)
 		c.PKeyIndex = o.attr.PKeyIndex
-		if c.Octets = r.Buffer[:a.Size]; a.Write {
-			c.Op, c.Octets = OpReceiveWrite, nil
+		if c.Bytes = r.Buffer[:a.Size]; a.Write {
+			c.Op, c.Bytes = OpReceiveWrite, nil
 		}
 		if a.Packet.DETH == nil {
 			c.SrcQP = ib.QPN(o.attr.Remote)

@@ -344,7 +344,7 @@ func TestQPChecks(t *testing.T) {
 	})
 }
 
-// mad256 is a management datagram's length of octets.
+// mad256 is a management datagram's length of bytes.
 func mad256(fill byte) []byte { return bytes.Repeat([]byte{fill}, mad.Size) }
 
 func TestManagementQPs(t *testing.T) {
@@ -364,7 +364,7 @@ func TestManagementQPs(t *testing.T) {
 		room(t, 1, to)
 		must(t, from.PostSend(r))
 		n.carry()
-		if got := received(to); len(got) != 1 || !bytes.Equal(got[0].Octets[endpoint.GRHSize:], r.Data) {
+		if got := received(to); len(got) != 1 || !bytes.Equal(got[0].Bytes[endpoint.GRHSize:], r.Data) {
 			t.Errorf("received %+v", got)
 		}
 		wantCounters(t, b, 0, 0)
@@ -532,7 +532,7 @@ func TestRaw(t *testing.T) {
 				t.Errorf("LNH %d, BTH %v", v.LRH.LNH(), v.BTH)
 			}
 			got := received(to)
-			if len(got) != 1 || !bytes.Equal(got[0].Octets, tt.data) || got[0].SLID != 1 {
+			if len(got) != 1 || !bytes.Equal(got[0].Bytes, tt.data) || got[0].SLID != 1 {
 				t.Fatalf("received %+v", got)
 			}
 			if tt.service == endpoint.RawEtherType && got[0].EtherType != 0x88B5 {
@@ -596,7 +596,7 @@ func TestMulticast(t *testing.T) {
 		got := received(q)
 		if len(got) != want {
 			t.Errorf("QP %d received %d, want %d", q.Number(), len(got), want)
-		} else if want == 1 && (!got[0].Global || !bytes.Equal(got[0].Octets[24:40], group[:])) {
+		} else if want == 1 && (!got[0].Global || !bytes.Equal(got[0].Bytes[24:40], group[:])) {
 			t.Errorf("no GRH in %+v", got[0])
 		}
 	}

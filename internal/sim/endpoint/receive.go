@@ -76,24 +76,24 @@ type Result struct {
 }
 
 // Receive takes a packet that arrived at port n.
-func (d *Device) Receive(now time.Duration, n ib.PortNum, octets []byte) Result {
+func (d *Device) Receive(now time.Duration, n ib.PortNum, bytes []byte) Result {
 	d.violation.Kind = 0
 	p, err := d.port(n)
 	if err != nil {
 		return Result{Reason: ReasonPort}
 	}
 	// A view of its own would be allocated for each packet.
-	if err := d.view.Parse(octets); err != nil {
+	if err := d.view.Parse(bytes); err != nil {
 		return Result{Reason: ReasonMalformed}
 	}
-	r := Result{Reason: d.receive(now, p, &d.view, octets)}
+	r := Result{Reason: d.receive(now, p, &d.view, bytes)}
 	if d.violation.Kind != 0 {
 		r.Violation = &d.violation
 	}
 	return r
 }
 
-func (d *Device) receive(now time.Duration, p *port, v *packet.View, octets []byte) Reason {
+func (d *Device) receive(now time.Duration, p *port, v *packet.View, bytes []byte) Reason {
 	if r := p.admits(v); r != Taken {
 		return r
 	}
@@ -103,7 +103,7 @@ func (d *Device) receive(now time.Duration, p *port, v *packet.View, octets []by
 		}
 		return p.deliverRaw(v)
 	}
-	if right, err := packet.CheckICRC(octets); err != nil || !right {
+	if right, err := packet.CheckICRC(bytes); err != nil || !right {
 		return ReasonICRC
 	}
 	qpn := v.BTH.DestQP()
@@ -339,7 +339,7 @@ func (q *QP) deliver(v *packet.View, index uint16) Reason {
 	size := copy(r.Buffer, header)
 	size += copy(r.Buffer[size:], v.Payload)
 	c := q.completions.Add()
-	c.ID, c.Op, c.Octets, c.PKeyIndex = r.ID, OpReceive, r.Buffer[:size], index
+	c.ID, c.Op, c.Bytes, c.PKeyIndex = r.ID, OpReceive, r.Buffer[:size], index
 	c.describe(v)
 	return Taken
 }

@@ -42,13 +42,13 @@ func TestRDMA(t *testing.T) {
 		t.Errorf("memory %q, read %q", memory, read)
 	}
 	for i, c := range poll(from) {
-		if c.ID != uint64(i) || c.Status != endpoint.Success || (c.Op == endpoint.OpRead) != bytes.Equal(c.Octets, read) {
+		if c.ID != uint64(i) || c.Status != endpoint.Success || (c.Op == endpoint.OpRead) != bytes.Equal(c.Bytes, read) {
 			t.Errorf("completion %d: %+v", i, c)
 		}
 	}
 	got := received(to)
-	if len(got) != 2 || got[0].Op != endpoint.OpReceiveWrite || got[0].Imm != 99 || got[0].Octets != nil ||
-		string(got[1].Octets) != "done" || !got[1].Solicited || got[1].SrcQP != from.Number() || got[1].SL != 4 || !got[1].Global {
+	if len(got) != 2 || got[0].Op != endpoint.OpReceiveWrite || got[0].Imm != 99 || got[0].Bytes != nil ||
+		string(got[1].Bytes) != "done" || !got[1].Solicited || got[1].SrcQP != from.Number() || got[1].SL != 4 || !got[1].Global {
 		t.Errorf("received %+v", got)
 	}
 	for _, v := range n.sent {
@@ -156,7 +156,7 @@ func TestLossIsRepaired(t *testing.T) {
 			}
 			got := received(to)
 			for i, c := range got {
-				if !bytes.Equal(c.Octets, bytes.Repeat([]byte{byte(i)}, 700)) {
+				if !bytes.Equal(c.Bytes, bytes.Repeat([]byte{byte(i)}, 700)) {
 					t.Errorf("message %d is not what was sent", i)
 				}
 			}

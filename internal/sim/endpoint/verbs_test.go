@@ -473,7 +473,7 @@ func TestPostRefused(t *testing.T) {
 		{"multicast QP, unicast LID", ud, endpoint.SendRequest{To: to, RemoteQP: ib.QPMulticast}, endpoint.ErrRequest},
 		{"multicast without a GRH", ud, endpoint.SendRequest{To: endpoint.Address{DLID: 0xC000}, RemoteQP: ib.QPMulticast}, endpoint.ErrRequest},
 		{"SL", ud, endpoint.SendRequest{To: endpoint.Address{DLID: 2, SL: 16}, RemoteQP: 5}, endpoint.ErrRequest},
-		{"GMP of 255 octets", gsi, endpoint.SendRequest{To: to, RemoteQP: 1, Data: make([]byte, 255)}, endpoint.ErrRequest},
+		{"GMP of 255 bytes", gsi, endpoint.SendRequest{To: to, RemoteQP: 1, Data: make([]byte, 255)}, endpoint.ErrRequest},
 		{"SMP to QP1", smi, endpoint.SendRequest{To: to, RemoteQP: 1, Data: mad256(0)}, endpoint.ErrRequest},
 		{"half a word", raw, endpoint.SendRequest{To: to, Data: make([]byte, 6)}, endpoint.ErrRequest},
 		{"half an IPv6 header", raw6, endpoint.SendRequest{To: to, Data: make([]byte, 36)}, endpoint.ErrRequest},

@@ -129,7 +129,7 @@ func BenchmarkFatTree(b *testing.B) {
 	}
 }
 
-// heap is the memory in use, in octets.
+// heap is the memory in use, in bytes.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -79,7 +79,7 @@ func discover(c *client) []topology.Link {
 			if port.PortState != smp.PortInit {
 				c.t.Errorf("port %d of %v is %v, want Initialize", num, node.NodeGUID, port.PortState)
 			}
-			// Every node is entered anew over each cable, but followed once.
+			// Every node is entered again over each cable, but followed once.
 			to := visit(append(slices.Clone(path), num))
 			links = append(links, link(from.guid, from.num, to.guid, to.num))
 		}
@@ -325,7 +325,7 @@ func TestRandomForwarding(t *testing.T) {
 	if !ask(9) {
 		t.Error("LID 9 is not answered through the default port")
 	}
-	// A directed route that goes on by LID starts anew at the switch: it may
+	// A directed route that goes on by LID starts again at the switch: it may
 	// leave by the default port even if it came in there.
 	info.DefaultPort = 1
 	c.set(along(1), 0, &info)

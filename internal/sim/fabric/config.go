@@ -44,7 +44,7 @@ type Config struct {
 	// Loss is the probability, 0 to 1, that a packet is lost on its way, be it
 	// a request, an answer or a trap. Packets that cross no link are not.
 	Loss float64
-	// WireTime lets a data packet keep a link busy for as long as its octets
+	// WireTime lets a data packet keep a link busy for as long as its bytes
 	// take at the link's rate, and arrive that much later.
 	WireTime bool
 	// DataTrace, when set, is told of every data packet, wherever it gets to.

@@ -53,12 +53,12 @@ func (f *Fabric) DataCounts() DataCounts { return f.data.Counts() }
 // such node.
 func (f *Fabric) Counters(g ib.NodeGUID) *pma.Agent { return f.data.Counters(g) }
 
-// Inject puts octets on the wire at a port, as a host could whose adapter, or a
+// Inject puts bytes on the wire at a port, as a host could whose adapter, or a
 // switch that, obeys nobody: whatever stands in them, CRCs included, they go out unchanged. A
 // packet of virtual lane 15 that holds a datagram for QP0 is carried on as such; all
 // else that names a virtual lane waits its turn there if the port has it.
-func (f *Fabric) Inject(g ib.NodeGUID, num ib.PortNum, octets []byte) error {
-	return f.data.Inject(g, num, octets)
+func (f *Fabric) Inject(g ib.NodeGUID, num ib.PortNum, bytes []byte) error {
+	return f.data.Inject(g, num, bytes)
 }
 
 // SetLinkFault makes the link misbehave by which packets leave port num of a
@@ -85,7 +85,7 @@ func (f *Fabric) SetReckless(g ib.NodeGUID, num ib.PortNum, on bool) error {
 // meant for itself are dropped.
 func (f *Fabric) SetSpoiling(g ib.NodeGUID, on bool) error { return f.data.SetSpoiling(g, on) }
 
-// Flap takes the link at a port down; it trains anew at the time that the
+// Flap takes the link at a port down; it trains again at the time that the
 // fabric needs for that, and after has passed.
 func (f *Fabric) Flap(g ib.NodeGUID, num ib.PortNum, after time.Duration) error {
 	i, err := f.wiring.External(g, num)

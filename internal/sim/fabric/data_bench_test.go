@@ -19,23 +19,23 @@ import (
 // through one switch. A checked data packet is one that was
 //
 //   - posted as a send request at a QP, whose P_Key entry, Q_Key, addresses and
-//     sequence number are stamped into its headers, octet by octet;
-//   - given its ICRC and its VCRC, computed over all its octets;
+//     sequence number are stamped into its headers, byte by byte;
+//   - given its ICRC and its VCRC, computed over all its bytes;
 //   - queued by virtual lane and arbitration at the host's port, carried over a link for as
-//     long as its octets take, against credits;
+//     long as its bytes take, against credits;
 //   - checked by the switch for port state, virtual lane, MTU and, in "enforced", for its
 //     P_Key against the table of the entry and against the table of the exit (32
 //     entries each, the matching one last); forwarded by the LFT; queued again,
 //     sent over the second link against credits;
 //   - checked by the receiving port and QP for port state, LID, lengths, versions,
-//     opcode, virtual lane, ICRC (computed anew over all octets), service, QP state, P_Key
+//     opcode, virtual lane, ICRC (computed again over all bytes), service, QP state, P_Key
 //     and Q_Key;
 //   - copied into the buffer of a receive request, with both completions polled,
 //     and counted by the performance counters of all four ports.
 //
 // The VCRC is not computed a second time at a hop where nobody has touched the
 // bytes since (see dataplane_end.go); where a bit was flipped, a virtual lane changed or a
-// host injected its own octets, it is.
+// host injected its own bytes, it is.
 //
 // Metrics: packets/s by the clock; packets/cpu-s, by the processor time that the
 // whole process took, which is what one core does and what other work on the
@@ -49,7 +49,7 @@ func BenchmarkDatagram(b *testing.B) {
 			name string
 			keys int
 		}{{"open", 0}, {"enforced", 32}} {
-			b.Run(fmt.Sprintf("octets=%d/%s", size, c.name), func(b *testing.B) {
+			b.Run(fmt.Sprintf("bytes=%d/%s", size, c.name), func(b *testing.B) {
 				f := newQuietBench(b, chain(b, 1), fabric.DefaultConfig())
 				if c.keys > 0 {
 					f.enforceLast(c.keys)
@@ -125,21 +125,21 @@ func (s *stream) send(n int) {
 	}
 }
 
-// crcTime is the processor time in ns that the CRCs of a datagram of so many octets take,
+// crcTime is the processor time in ns that the CRCs of a datagram of so many bytes take,
 // made at one end and checked at the other.
 func crcTime(b *testing.B, size int) float64 {
 	b.Helper()
-	octets, _, err := packet.Append(nil, packet.MakeOpCode(packet.UD, packet.SendOnly), false, make([]byte, size))
+	bytes, _, err := packet.Append(nil, packet.MakeOpCode(packet.UD, packet.SendOnly), false, make([]byte, size))
 	if err != nil {
 		b.Fatal(err)
 	}
 	const rounds = 200_000
 	before := processorTime(b)
 	for range rounds {
-		if err := packet.Seal(octets); err != nil {
+		if err := packet.Seal(bytes); err != nil {
 			b.Fatal(err)
 		}
-		if right, err := packet.CheckICRC(octets); err != nil || !right {
+		if right, err := packet.CheckICRC(bytes); err != nil || !right {
 			b.Fatal("a sealed packet has a wrong ICRC")
 		}
 	}

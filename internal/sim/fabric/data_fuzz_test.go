@@ -57,16 +57,16 @@ var (
 	breezeForce  = force{hosts: 1, burst: 10, room: 12, events: 20_000}
 )
 
-// breezeProgram is the length in octets of the longest program of the fuzz target.
+// breezeProgram is the length in bytes of the longest program of the fuzz target.
 const breezeProgram = 96
 
-// tempest is a fabric to which a program of octets happens.
+// tempest is a fabric to which a program of bytes happens.
 type tempest struct {
 	*bench
 	force
 	program []byte
 	qps     []*endpoint.QP
-	octets  []byte // a good packet, to be spoiled
+	bytes   []byte // a good packet, to be spoiled
 	buffer  []byte // of all receive requests: nobody reads it
 }
 
@@ -97,7 +97,7 @@ func newTempest(t testing.TB, seed uint64, how force, program []byte) *tempest {
 	if err := packet.Seal(b); err != nil {
 		t.Fatal(err)
 	}
-	s.octets = b
+	s.bytes = b
 	return s
 }
 
@@ -122,7 +122,7 @@ func (s *tempest) multicast(i int) {
 	})
 }
 
-// next is the next octet of the program below n; 0 when it has ended.
+// next is the next byte of the program below n; 0 when it has ended.
 func (s *tempest) next(n int) int {
 	if len(s.program) == 0 {
 		return 0
@@ -179,25 +179,25 @@ func (s *tempest) step() {
 			})
 		}
 		s.arrived(s.qps[from])
-	case 4: // octets without sense
+	case 4: // bytes without sense
 		n, r := s.next(255)+1, rand.New(rand.NewPCG(uint64(s.next(256)), 0))
-		octets := make([]byte, n)
-		for i := range octets {
-			octets[i] = byte(r.Uint32())
+		bytes := make([]byte, n)
+		for i := range bytes {
+			bytes[i] = byte(r.Uint32())
 		}
-		_ = s.Inject(hostGUID(s.next(len(s.qps))), 1, octets)
-	case 5: // a packet with another octet somewhere, sealed or not
-		octets := append([]byte(nil), s.octets...)
-		octets[s.next(len(octets))] = byte(s.next(256))
+		_ = s.Inject(hostGUID(s.next(len(s.qps))), 1, bytes)
+	case 5: // a packet with another byte somewhere, sealed or not
+		bytes := append([]byte(nil), s.bytes...)
+		bytes[s.next(len(bytes))] = byte(s.next(256))
 		if s.next(2) == 0 {
-			_ = packet.Seal(octets)
+			_ = packet.Seal(bytes)
 		}
-		_ = s.Inject(hostGUID(s.next(len(s.qps))), 1, octets)
+		_ = s.Inject(hostGUID(s.next(len(s.qps))), 1, bytes)
 	case 6: // to a group, which may loop
-		octets := append([]byte(nil), s.octets...)
-		(*packet.LRH)(octets).SetDLID(ib.LID(0xC000 + s.next(3)))
-		_ = packet.Seal(octets)
-		_ = s.Inject(hostGUID(s.next(len(s.qps))), 1, octets)
+		bytes := append([]byte(nil), s.bytes...)
+		(*packet.LRH)(bytes).SetDLID(ib.LID(0xC000 + s.next(3)))
+		_ = packet.Seal(bytes)
+		_ = s.Inject(hostGUID(s.next(len(s.qps))), 1, bytes)
 	case 7:
 		g, num := s.anyPort()
 		_ = s.Flap(g, num, time.Duration(s.next(256))*time.Microsecond)

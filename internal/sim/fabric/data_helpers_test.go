@@ -32,7 +32,7 @@ func newBench(t testing.TB, l *topology.Netlist, c fabric.Config) *bench {
 		if watch != nil {
 			watch(s)
 		}
-		s.Octets = append([]byte(nil), s.Octets...)
+		s.Bytes = append([]byte(nil), s.Bytes...)
 		switch {
 		case s.Outcome.IsDrop():
 			b.dropped = append(b.dropped, s)

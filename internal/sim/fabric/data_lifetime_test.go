@@ -18,7 +18,7 @@ type jam struct {
 	*bench
 	qpn   ib.QPN
 	taken []fabric.DataSighting // at host 2
-	entry map[int]time.Duration // when a packet of so many octets was at the switch
+	entry map[int]time.Duration // when a packet of so many bytes was at the switch
 }
 
 // never is a code of HOQLife and LifeTimeValue that stands for no limit.
@@ -31,7 +31,7 @@ func nominal(code ib.TimeValue) time.Duration { return 4096 * time.Nanosecond <<
 const (
 	bigPayload   = 2048
 	smallPayload = 64
-	frameOctets  = 34 // of a packet beside its payload, CRCs included
+	frameBytes   = 34 // of a packet beside its payload, CRCs included
 )
 
 func newJam(t *testing.T, life ib.TimeValue, edit func(p *smp.PortInfo)) *jam {
@@ -45,9 +45,9 @@ func newJamOn(t *testing.T, c fabric.Config, life ib.TimeValue, edit func(p *smp
 	c.DataTrace = func(s fabric.DataSighting) {
 		switch {
 		case s.Outcome == fabric.OutcomeLeft && s.Node == hostGUID(1):
-			j.entry[len(s.Octets)] = s.At + c.HopDelay
+			j.entry[len(s.Bytes)] = s.At + c.HopDelay
 		case s.Outcome == fabric.OutcomeTaken && s.Node == hostGUID(2):
-			s.Octets = append([]byte(nil), s.Octets...)
+			s.Bytes = append([]byte(nil), s.Bytes...)
 			j.taken = append(j.taken, s)
 		}
 	}
@@ -76,7 +76,7 @@ func newJamOn(t *testing.T, c fabric.Config, life ib.TimeValue, edit func(p *smp
 // inject puts a packet for host 2 on the wire at host 1.
 func (j *jam) inject(payload int) {
 	j.t.Helper()
-	j.must(j.Inject(hostGUID(1), 1, octetsOf(j.t, 3, j.qpn, 0xFFFF, 7, payload)))
+	j.must(j.Inject(hostGUID(1), 1, bytesOf(j.t, 3, j.qpn, 0xFFFF, 7, payload)))
 }
 
 // ends checks which packets ended at the switch, in order, by their payloads, and
@@ -89,10 +89,10 @@ func (j *jam) ends(want ...ending) {
 	}
 	for i, w := range want {
 		d := j.dropped[i]
-		after := d.At - j.entry[len(d.Octets)]
-		if d.Outcome != w.outcome || d.Node != switchGUID(0) || d.Port != 2 || len(d.Octets) != w.payload+frameOctets {
-			j.t.Errorf("end %d: %v of %d octets at port %d of %v; want %v of a payload of %d at the switch's port 2",
-				i, d.Outcome, len(d.Octets), d.Port, d.Node, w.outcome, w.payload)
+		after := d.At - j.entry[len(d.Bytes)]
+		if d.Outcome != w.outcome || d.Node != switchGUID(0) || d.Port != 2 || len(d.Bytes) != w.payload+frameBytes {
+			j.t.Errorf("end %d: %v of %d bytes at port %d of %v; want %v of a payload of %d at the switch's port 2",
+				i, d.Outcome, len(d.Bytes), d.Port, d.Node, w.outcome, w.payload)
 		}
 		if after < w.after/100*45 || after > w.after/100*105 {
 			j.t.Errorf("end %d: %v after it came, want 45 to 105 %% of %v", i, after, w.after)
@@ -117,7 +117,7 @@ func TestLifetimes(t *testing.T) {
 			j.inject(smallPayload)
 			j.idle()
 			j.ends(ending{bigPayload, fabric.OutcomeHeadTooOld, nominal(code)})
-			if len(j.taken) != 1 || len(j.taken[0].Octets) != smallPayload+frameOctets {
+			if len(j.taken) != 1 || len(j.taken[0].Bytes) != smallPayload+frameBytes {
 				t.Fatalf("code %d: %d packets arrived, want the small one; %s", code, len(j.taken), j.outcomes())
 			}
 			// It leaves in the instant in which the one before it was dropped.
@@ -148,7 +148,7 @@ func TestLifetimes(t *testing.T) {
 	// Over a link of 2.5 Gb/s a big packet takes 8.3 us to come in, half of the limit:
 	// its age is counted from its first bit and not from when it was there.
 	t.Run("SI-30 age from the first bit", func(t *testing.T) {
-		const code, perOctet = 2, 4 * time.Nanosecond
+		const code, perByte = 2, 4 * time.Nanosecond
 		c := fabric.Config{Seed: 1, HopDelay: 300, AgentDelay: 1000, WireTime: true}
 		c.Profile = func(_ *topology.Node, d *sma.Config) {
 			for i := range d.Ports {
@@ -163,10 +163,10 @@ func TestLifetimes(t *testing.T) {
 		j.idle()
 		j.ends(ending{bigPayload, fabric.OutcomeTooOld, nominal(code)})
 		first := start + c.HopDelay
-		if got := j.entry[bigPayload+frameOctets]; got != first {
+		if got := j.entry[bigPayload+frameBytes]; got != first {
 			t.Errorf("the first bit came at %v, want %v", got, first)
 		}
-		if wire, limit := (bigPayload+frameOctets)*perOctet, nominal(code); wire <= limit/20 {
+		if wire, limit := (bigPayload+frameBytes)*perByte, nominal(code); wire <= limit/20 {
 			t.Fatalf("it took %v to come in: too short against a limit of %v to show anything", wire, limit)
 		}
 		if after := j.dropped[0].At - first; after != nominal(code) {
@@ -252,7 +252,7 @@ func TestLifetimes(t *testing.T) {
 		j.inject(bigPayload)
 		for len(j.dropped) < 1 && j.Step() { // virtual lane 0 is stalled now
 		}
-		other := octetsOf(t, 3, j.qpn, 0xFFFF, 7, bigPayload)
+		other := bytesOf(t, 3, j.qpn, 0xFFFF, 7, bigPayload)
 		(*packet.LRH)(other).SetSL(1)
 		j.must(j.Inject(hostGUID(1), 1, sealed(other)))
 		j.idle()

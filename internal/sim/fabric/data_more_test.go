@@ -18,7 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
-// The same seed gives the same packets at the same times, octet by octet.
+// The same seed gives the same packets at the same times, byte by byte.
 func TestDataRepeats(t *testing.T) {
 	trace := func(seed uint64) string {
 		var text strings.Builder
@@ -54,11 +54,11 @@ func TestPerformanceOverTheWire(t *testing.T) {
 		Method: mad.MethodGet, AttributeID: pm.AttrPortCounters,
 	}}
 	m.Data[1] = 1 // PortSelect
-	octets, err := m.AppendBinary(nil)
+	bytes, err := m.AppendBinary(nil)
 	b.must(err)
 	for _, lid := range []ib.LID{3, 1} { // a host, and the switch
 		b.must(p.from.PostSend(endpoint.SendRequest{
-			Data: octets, To: endpoint.Address{DLID: lid}, RemoteQP: ib.QP1, RemoteQKey: ib.QKeyGSI,
+			Data: bytes, To: endpoint.Address{DLID: lid}, RemoteQP: ib.QP1, RemoteQKey: ib.QKeyGSI,
 		}))
 		b.idle()
 		if n := b.arrived(p.from); n != 1 {
@@ -103,7 +103,7 @@ func TestLinkDowned(t *testing.T) {
 // What a switch's own packets meet is no error of receiving; what comes in by a port is.
 func TestRelayErrorsOfPorts(t *testing.T) {
 	b := newBench(t, star(t), fabric.DefaultConfig())
-	b.want("to nowhere", octetsOf(t, 40, 2, 0xFFFF, 7, 0), fabric.OutcomeNoRoute)
+	b.want("to nowhere", bytesOf(t, 40, 2, 0xFFFF, 7, 0), fabric.OutcomeNoRoute)
 	own := b.qp(switchGUID(0), 0, 7, 0)
 	b.datagram(own, own, 40, 7, 8)
 	b.idle()
@@ -118,21 +118,21 @@ func TestRelayErrorsOfPorts(t *testing.T) {
 
 // Nothing that a host puts on the wire is more than a packet that ends somewhere.
 func FuzzInject(f *testing.F) {
-	f.Add(octetsOf(f, 3, 2, 0xFFFF, 7, 64))
-	f.Add(octetsOf(f, 3, 0, 0, 0, 64))
+	f.Add(bytesOf(f, 3, 2, 0xFFFF, 7, 64))
+	f.Add(bytesOf(f, 3, 0, 0, 0, 64))
 	f.Add([]byte{0xF0})
 	b := newQuietBench(f, star(f), fabric.DefaultConfig())
 	b.qp(hostGUID(2), 0, 7, 4)
-	f.Fuzz(func(t *testing.T, octets []byte) {
+	f.Fuzz(func(t *testing.T, bytes []byte) {
 		b.t = t
 		for host := range 3 {
 			for range 2 { // as it is, and sealed
-				_ = b.Inject(hostGUID(host+1), 1, octets)
+				_ = b.Inject(hostGUID(host+1), 1, bytes)
 				b.AdvanceTo(b.Now() + patience)
 				if b.DataInFlight() != 0 || b.CreditsMissing() != 0 {
 					t.Fatalf("%d packets left, %d blocks missing", b.DataInFlight(), b.CreditsMissing())
 				}
-				octets = sealed(octets)
+				bytes = sealed(bytes)
 			}
 		}
 	})
@@ -143,21 +143,21 @@ func TestInjectNoise(t *testing.T) {
 	b := newQuietBench(t, star(t), fabric.DefaultConfig())
 	r := rand.New(rand.NewPCG(11, 0))
 	for range 3000 {
-		octets := make([]byte, 1+r.IntN(200))
-		for i := range octets {
-			octets[i] = byte(r.Uint32())
+		bytes := make([]byte, 1+r.IntN(200))
+		for i := range bytes {
+			bytes[i] = byte(r.Uint32())
 		}
-		b.must(b.Inject(hostGUID(1+r.IntN(3)), 1, sealed(octets)))
+		b.must(b.Inject(hostGUID(1+r.IntN(3)), 1, sealed(bytes)))
 		b.AdvanceTo(b.Now() + patience)
 		if b.DataInFlight() != 0 || b.CreditsMissing() != 0 {
-			t.Fatalf("seed 11: %d packets left, %d blocks missing after %x", b.DataInFlight(), b.CreditsMissing(), octets)
+			t.Fatalf("seed 11: %d packets left, %d blocks missing after %x", b.DataInFlight(), b.CreditsMissing(), bytes)
 		}
 	}
 }
 
-// sealed gives octets a length and checksums that are right, where there is room.
-func sealed(octets []byte) []byte {
-	b := append([]byte(nil), octets...)
+// sealed gives bytes a length and checksums that are right, where there is room.
+func sealed(bytes []byte) []byte {
+	b := append([]byte(nil), bytes...)
 	for len(b)%4 != 2 {
 		b = append(b, 0)
 	}

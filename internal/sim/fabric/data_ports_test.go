@@ -83,10 +83,10 @@ func with(at int, key ib.PKey) []ib.PKey {
 }
 
 // wantAt injects a packet at a host and compares its outcome.
-func (b *bench) wantAt(id string, host int, octets []byte, want fabric.Outcome) {
+func (b *bench) wantAt(id string, host int, bytes []byte, want fabric.Outcome) {
 	b.t.Helper()
 	b.dropped, b.left = nil, nil
-	b.must(b.Inject(hostGUID(host), hostPort, octets))
+	b.must(b.Inject(hostGUID(host), hostPort, bytes))
 	b.idle()
 	got := fabric.OutcomeTaken
 	if len(b.dropped) > 0 {
@@ -108,7 +108,7 @@ func TestEnforcementTables(t *testing.T) {
 			b.table(hostGUID(i+1), hostPort, with(wideCap-1, key))
 			qpns[i] = b.qpAt(hostGUID(i+1), hostPort, wideCap-1, 7, 1000).Number()
 		}
-		return b, func(key ib.PKey, host int) []byte { return octetsOf(t, ib.LID(host+1), qpns[host-1], key, 7, 64) }
+		return b, func(key ib.PKey, host int) []byte { return bytesOf(t, ib.LID(host+1), qpns[host-1], key, 7, 64) }
 	}
 	enforce := func(b *bench, num ib.PortNum, in, out bool) {
 		b.enforce(num, in, out)
@@ -256,7 +256,7 @@ func TestRouterEnforcement(t *testing.T) {
 }
 
 // PI-104: the agent of the port that a datagram came to counts a wrong Q_Key, of
-// UD and of RD, and shows the count at octets 48 and 49.
+// UD and of RD, and shows the count at bytes 48 and 49.
 func TestQKeyViolations(t *testing.T) {
 	counts := func(b *bench) (out []uint16) {
 		b.manage(hostGUID(3), hostPort, func(c *client) {

@@ -29,8 +29,8 @@ func star(t testing.TB) *topology.Netlist {
 	return l
 }
 
-// octetsOf is a sealed packet from LID 2 for a QP, raw when key is 0.
-func octetsOf(t testing.TB, dlid ib.LID, qpn ib.QPN, key ib.PKey, qkey ib.QKey, size int) []byte {
+// bytesOf is a sealed packet from LID 2 for a QP, raw when key is 0.
+func bytesOf(t testing.TB, dlid ib.LID, qpn ib.QPN, key ib.PKey, qkey ib.QKey, size int) []byte {
 	t.Helper()
 	var b []byte
 	if key == 0 {
@@ -66,13 +66,13 @@ var group = ib.GID{0xFF, 0x12, 15: 1}
 
 // try injects a packet at host 1 and tells the outcome of the first that ended
 // without getting anywhere, OutcomeTaken if none did.
-func (b *bench) try(octets []byte) fabric.Outcome { return b.tryFrom(1, octets) }
+func (b *bench) try(raw []byte) fabric.Outcome { return b.tryFrom(1, raw) }
 
 // tryFrom does that at another host.
-func (b *bench) tryFrom(host int, octets []byte) fabric.Outcome {
+func (b *bench) tryFrom(host int, raw []byte) fabric.Outcome {
 	b.t.Helper()
 	b.dropped, b.left = nil, nil
-	b.must(b.Inject(hostGUID(host), 1, octets))
+	b.must(b.Inject(hostGUID(host), 1, raw))
 	b.idle()
 	if len(b.dropped) > 0 {
 		return b.dropped[0].Outcome
@@ -80,16 +80,16 @@ func (b *bench) tryFrom(host int, octets []byte) fabric.Outcome {
 	return fabric.OutcomeTaken
 }
 
-func (b *bench) want(id string, octets []byte, want fabric.Outcome) {
+func (b *bench) want(id string, raw []byte, want fabric.Outcome) {
 	b.t.Helper()
-	if got := b.try(octets); got != want {
+	if got := b.try(raw); got != want {
 		b.t.Errorf("%s: %v, want %v", id, got, want)
 	}
 }
 
-func (b *bench) wantFrom(id string, host int, octets []byte, want fabric.Outcome) {
+func (b *bench) wantFrom(id string, host int, raw []byte, want fabric.Outcome) {
 	b.t.Helper()
-	if got := b.tryFrom(host, octets); got != want {
+	if got := b.tryFrom(host, raw); got != want {
 		b.t.Errorf("%s: %v, want %v", id, got, want)
 	}
 }
@@ -118,7 +118,7 @@ func TestEnforcement(t *testing.T) {
 			qpn = b.qp(hostGUID(i+1), 0, 7, 64).Number()
 			b.keys(sw, ib.PortNum(i+1), 0x8001, good)
 		}
-		return b, func(key ib.PKey, dlid ib.LID) []byte { return octetsOf(t, dlid, qpn, key, 7, 64) }
+		return b, func(key ib.PKey, dlid ib.LID) []byte { return bytesOf(t, dlid, qpn, key, 7, 64) }
 	}
 	t.Run("SW-01 SW-02 SW-11 SW-13 SW-15 SW-16 four settings", func(t *testing.T) {
 		b, p := setUp(t)
@@ -213,7 +213,7 @@ func TestEnforcement(t *testing.T) {
 	t.Run("SW-26 SW-28 SW-29 SW-30 raw filters", func(t *testing.T) {
 		b, _ := setUp(t)
 		for _, lnh := range []packet.LNH{packet.LNHRaw, packet.LNHRawIPv6} {
-			raw := octetsOf(t, 3, 0, 0, 0, 64)
+			raw := bytesOf(t, 3, 0, 0, 0, 64)
 			(*packet.LRH)(raw).SetLNH(lnh)
 			packet.SealVCRC(raw)
 			for _, c := range []struct {
@@ -228,7 +228,7 @@ func TestEnforcement(t *testing.T) {
 				b.want("raw", raw, c.want)
 				b.change(sw, c.num, func(p *smp.PortInfo) { p.FilterRawInbound, p.FilterRawOutbound = false, false })
 			}
-			to4 := octetsOf(t, 4, 0, 0, 0, 64)
+			to4 := bytesOf(t, 4, 0, 0, 0, 64)
 			(*packet.LRH)(to4).SetLNH(lnh)
 			packet.SealVCRC(to4)
 			b.change(sw, 2, func(p *smp.PortInfo) { p.FilterRawInbound = true })
@@ -244,7 +244,7 @@ func TestEnforcement(t *testing.T) {
 			b.enforce(num+1, true, true)
 		}
 		for _, qkey := range []ib.QKey{0, 8, 0x8000_0007, 0xFFFF_FFFF} {
-			b.want("QK-23", octetsOf(t, 3, qpn, good, qkey, 64), fabric.OutcomeRefused)
+			b.want("QK-23", bytesOf(t, 3, qpn, good, qkey, 64), fabric.OutcomeRefused)
 			if d := b.dropped[0]; d.Node != hostGUID(2) || d.Reason != endpoint.ReasonQKey || len(b.left) != 2 {
 				t.Errorf("QK-23: Q_Key %v was refused by %v for %v; want by the host, for the Q_Key", qkey, d.Node, d.Reason)
 			}
@@ -257,8 +257,8 @@ func TestEnforcement(t *testing.T) {
 		b, p := setUp(t)
 		b.change(sw, 2, func(p *smp.PortInfo) { p.NeighborMTU = ib.MTU1024 })
 		qpn := (packetView(t, p(good, 3))).BTH.DestQP()
-		b.want("SI-29 1024", octetsOf(t, 3, qpn, good, 7, 1024), fabric.OutcomeTaken)
-		b.want("SI-29 1028", octetsOf(t, 3, qpn, good, 7, 1028), fabric.OutcomeTooLong)
+		b.want("SI-29 1024", bytesOf(t, 3, qpn, good, 7, 1024), fabric.OutcomeTaken)
+		b.want("SI-29 1028", bytesOf(t, 3, qpn, good, 7, 1028), fabric.OutcomeTooLong)
 	})
 	t.Run("SV-02 VL 15 is a drop", func(t *testing.T) {
 		b, p := setUp(t)
@@ -268,8 +268,8 @@ func TestEnforcement(t *testing.T) {
 			c.set(nil, 0x0102, &table)
 		})
 		b.want("SV-02", p(good, 3), fabric.OutcomeTaken)
-		if got := packetView(t, b.left[1].Octets).LRH.VL(); got != 3 || !packet.CheckVCRC(b.left[1].Octets) {
-			t.Errorf("SV-02: VL %d, VCRC right: %v", got, packet.CheckVCRC(b.left[1].Octets))
+		if got := packetView(t, b.left[1].Bytes).LRH.VL(); got != 3 || !packet.CheckVCRC(b.left[1].Bytes) {
+			t.Errorf("SV-02: VL %d, VCRC right: %v", got, packet.CheckVCRC(b.left[1].Bytes))
 		}
 		b.manage(sw, 0, func(c *client) {
 			var table smp.SLToVLMappingTable
@@ -280,9 +280,9 @@ func TestEnforcement(t *testing.T) {
 	})
 }
 
-func packetView(t testing.TB, octets []byte) packet.View {
+func packetView(t testing.TB, raw []byte) packet.View {
 	t.Helper()
-	v, err := packet.Parse(bytes.Clone(octets))
+	v, err := packet.Parse(bytes.Clone(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestNoBroadcast(t *testing.T) {
 		c.set(nil, 0, &info)
 	})
 	for lid := range 0x10000 {
-		b.try(octetsOf(t, ib.LID(lid), ib.QPMulticast, 0xFFFF, 7, 0))
+		b.try(bytesOf(t, ib.LID(lid), ib.QPMulticast, 0xFFFF, 7, 0))
 		copies := 0
 		for _, s := range b.left {
 			if s.Node == switchGUID(0) {
@@ -435,7 +435,7 @@ func TestKeyTraps(t *testing.T) {
 		}
 		return n.TrapNumber
 	}
-	b.want("foreign", octetsOf(t, 3, qpn, 0x8005, 7, 0), fabric.OutcomeRefused)
+	b.want("foreign", bytesOf(t, 3, qpn, 0x8005, 7, 0), fabric.OutcomeRefused)
 	if n := trap(); n != smp.TrapBadPKey {
 		t.Errorf("trap %d, want 257", n)
 	}
@@ -443,7 +443,7 @@ func TestKeyTraps(t *testing.T) {
 	b.enforce(1, true, false)
 	m = attach(t, b.Fabric, switchGUID(0), 0)
 	m.a.SetIsSM(true)
-	b.want("foreign", octetsOf(t, 3, qpn, 0x8005, 7, 0), fabric.OutcomeEntryPKey)
+	b.want("foreign", bytesOf(t, 3, qpn, 0x8005, 7, 0), fabric.OutcomeEntryPKey)
 	if n := trap(); n != smp.TrapSwitchBadPKey {
 		t.Errorf("trap %d, want 259", n)
 	}

@@ -17,7 +17,7 @@
 // package outcome lists the results.
 //
 // The headers of a packet are parsed once and its VCRC is computed once, as long as
-// its octets do not change. A link that flips a bit, a host that injects octets,
+// its bytes do not change. A link that flips a bit, a host that injects bytes,
 // and a relay that changes the virtual lane or the address cause them to be parsed or
 // checked again at the next port. The receiver always checks the ICRC.
 
@@ -53,7 +53,7 @@ func (pl *Plane) Device(g ib.NodeGUID) (*endpoint.Device, error) {
 }
 
 // PowerOff takes away the end node of node at: what was made on it is cut off. Its
-// performance counters begin anew.
+// performance counters begin again.
 func (pl *Plane) PowerOff(at int32) {
 	data := pl.ends[at]
 	if data == nil {
@@ -224,7 +224,7 @@ func (pl *Plane) originate(at int32, num ib.PortNum, levels endpoint.ServiceLeve
 		return true
 	}
 	// The buffers change places, so that nothing is copied.
-	d.octets, pl.packets.buf = buf, d.octets
+	d.bytes, pl.packets.buf = buf, d.bytes
 	d.sound = true
 	pl.start(d, at, num)
 	return true
@@ -250,12 +250,12 @@ func (pl *Plane) start(d *datum, at int32, num ib.PortNum) {
 		}
 		p := pl.sides[d.port]
 		// With one virtual lane for all levels nothing else could go before it.
-		if p.filling && p.levels[vl] == endpoint.AllServiceLevels && p.out.Pass(pl.queue.Now, vl, blocksOf(len(d.octets)), pl.queue.Now) {
+		if p.filling && p.levels[vl] == endpoint.AllServiceLevels && p.out.Pass(pl.queue.Now, vl, blocksOf(len(d.bytes)), pl.queue.Now) {
 			p.passed = true
 			pl.transmit(d.port, d, vl)
 			return
 		}
-		ok, why := p.out.Enqueue(pl.queue.Now, handle(d), vl, blocksOf(len(d.octets)), pl.queue.Now)
+		ok, why := p.out.Enqueue(pl.queue.Now, handle(d), vl, blocksOf(len(d.bytes)), pl.queue.Now)
 		if !ok {
 			pl.finish(d, OfReason(why), at, num)
 		}
@@ -307,7 +307,7 @@ func (pl *Plane) reachEnd(d *datum, at int32, num ib.PortNum) {
 		return
 	}
 	device := pl.device(at)
-	r := device.Receive(pl.queue.Now, num, d.octets)
+	r := device.Receive(pl.queue.Now, num, d.bytes)
 	switch {
 	case r.Reason == endpoint.Taken:
 		pl.see(d, OutcomeTaken, at, num, r.Reason)
@@ -337,7 +337,7 @@ func (pl *Plane) countRefusal(d *datum, at int32, num ib.PortNum, why endpoint.R
 		p.PortRcvErrors++
 		p.MalformedPacketErrors++
 	case endpoint.ReasonNoReceive:
-		if v, err := packet.Parse(d.octets); err == nil && v.BTH != nil && v.BTH.DestQP() == ib.QP1 {
+		if v, err := packet.Parse(d.bytes); err == nil && v.BTH != nil && v.BTH.DestQP() == ib.QP1 {
 			p.QP1Dropped++
 		}
 	}
@@ -350,13 +350,13 @@ func (pl *Plane) perform(d *datum, at int32, num ib.PortNum) bool {
 	if h := &d.headers; h.BTH == nil || h.BTH.DestQP() != ib.QP1 {
 		return false // most packets
 	}
-	octets, ok := pl.endPortAt(at, num).Perform(pl.end(at).counters, d.octets)
+	bytes, ok := pl.endPortAt(at, num).Perform(pl.end(at).counters, d.bytes)
 	if !ok {
 		return false
 	}
 	pl.see(d, OutcomeTaken, at, num, endpoint.Taken)
 	pl.release(d)
-	d.octets, d.known, d.sound, d.spoiled, d.raw, d.crossed = append(d.octets[:0], octets...), false, true, false, false, 0
+	d.bytes, d.known, d.sound, d.spoiled, d.raw, d.crossed = append(d.bytes[:0], bytes...), false, true, false, false, 0
 	pl.start(d, at, num)
 	i := pl.nodes[at].First + int32(num)
 	pl.sendAt(i, max(pl.queue.Now, pl.side(i).busy))
@@ -391,8 +391,8 @@ func (pl *Plane) deviceTimer(e TimelineEvent) {
 }
 
 // launchSMP carries on a packet of virtual lane 15 as a subnet-management packet.
-func (pl *Plane) launchSMP(octets []byte, at int32, num ib.PortNum) {
-	v, err := packet.Parse(octets)
+func (pl *Plane) launchSMP(bytes []byte, at int32, num ib.PortNum) {
+	v, err := packet.Parse(bytes)
 	if err != nil || v.DETH == nil || v.BTH.DestQP() != ib.QP0 || len(v.Payload) != mad.Size {
 		pl.end(at).counters.Port(num).VL15Dropped++
 		pl.outcomes[OutcomeMalformed]++
@@ -411,32 +411,32 @@ func (pl *Plane) DeliverSMP(at int32, num ib.PortNum, sl ib.SL, pkey ib.PKey, sl
 		return false
 	}
 	p := packet.MADPacket{QP: ib.QP0, SLID: slid, DLID: dlid, SL: sl, QP0PKey: pkey, MAD: m[:]}
-	octets, err := p.AppendBinary(nil)
+	bytes, err := p.AppendBinary(nil)
 	if err != nil {
 		return false
 	}
-	taken := data.device.Receive(pl.queue.Now, num, octets).Reason == endpoint.Taken
+	taken := data.device.Receive(pl.queue.Now, num, bytes).Reason == endpoint.Taken
 	pl.armDevice(at)
 	return taken
 }
 
-// Inject puts octets on the wire at an end port, as a host could whose adapter
+// Inject puts bytes on the wire at an end port, as a host could whose adapter
 // obeys nobody: whatever stands in them, CRCs included, they go out unchanged. A
 // packet of virtual lane 15 that holds a datagram for QP0 is carried on as such; all
 // else that names a virtual lane waits its turn there if the port has it.
-func (pl *Plane) Inject(g ib.NodeGUID, num ib.PortNum, octets []byte) error {
+func (pl *Plane) Inject(g ib.NodeGUID, num ib.PortNum, bytes []byte) error {
 	i, err := pl.wiring.External(g, num)
 	switch {
 	case err != nil:
 		return fmt.Errorf("inject: %w", err)
-	case len(octets) == 0 || len(octets) > packet.MaxSize:
-		return fmt.Errorf("inject: %d octets: want 1 to %d", len(octets), packet.MaxSize)
+	case len(bytes) == 0 || len(bytes) > packet.MaxSize:
+		return fmt.Errorf("inject: %d bytes: want 1 to %d", len(bytes), packet.MaxSize)
 	}
-	pl.inject(i, octets)
+	pl.inject(i, bytes)
 	return nil
 }
 
-func (pl *Plane) inject(i int32, octets []byte) {
+func (pl *Plane) inject(i int32, bytes []byte) {
 	at := &pl.ports[i]
 	p := pl.side(i)
 	d := pl.packets.take()
@@ -444,23 +444,23 @@ func (pl *Plane) inject(i int32, octets []byte) {
 		pl.outcomes[OutcomeBuffer]++
 		return
 	}
-	d.octets = append(d.octets, octets...)
+	d.bytes = append(d.bytes, bytes...)
 	d.firstBit, d.port, d.raw = pl.queue.Now, i, true
 	if !at.Up || pl.nodes[at.Node].Off {
 		pl.finish(d, OutcomeLinkDown, at.Node, at.Num)
 		return
 	}
 	vl := ib.VLManagement
-	if len(octets) >= packet.LRHSize {
-		vl = (*packet.LRH)(octets).VL()
+	if len(bytes) >= packet.LRHSize {
+		vl = (*packet.LRH)(bytes).VL()
 	}
-	right, err := packet.CheckICRC(octets)
-	if vl == ib.VLManagement && packet.CheckVCRC(octets) && err == nil && right {
-		pl.launchSMP(octets, at.Node, at.Num)
+	right, err := packet.CheckICRC(bytes)
+	if vl == ib.VLManagement && packet.CheckVCRC(bytes) && err == nil && right {
+		pl.launchSMP(bytes, at.Node, at.Num)
 		pl.packets.Put(d.index)
 		return
 	}
-	if ok, _ := p.out.Enqueue(pl.queue.Now, handle(d), vl, blocksOf(len(octets)), pl.queue.Now); ok {
+	if ok, _ := p.out.Enqueue(pl.queue.Now, handle(d), vl, blocksOf(len(bytes)), pl.queue.Now); ok {
 		pl.send(i)
 		return
 	}

@@ -43,15 +43,15 @@ func (pl *Plane) SetLinkFault(g ib.NodeGUID, num ib.PortNum, fault LinkFault) er
 
 // flip changes bits of a packet on the wire, by chance.
 func (pl *Plane) flip(p *portData, d *datum) {
-	if len(d.octets) == 0 || p.fault.Flips == 0 {
+	if len(d.bytes) == 0 || p.fault.Flips == 0 {
 		return
 	}
 	for range MaxFlips {
 		if pl.random.Float64() >= p.fault.Flips {
 			return
 		}
-		bit := pl.random.IntN(8 * len(d.octets))
-		d.octets[bit/8] ^= 1 << (bit % 8)
+		bit := pl.random.IntN(8 * len(d.bytes))
+		d.bytes[bit/8] ^= 1 << (bit % 8)
 		d.sound, d.known = false, false
 	}
 }

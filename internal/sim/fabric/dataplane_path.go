@@ -46,7 +46,7 @@ func (pl *Plane) arrive(d *datum) {
 	if !pl.admit(d) {
 		return
 	}
-	if !d.sound && !packet.CheckVCRC(d.octets) {
+	if !d.sound && !packet.CheckVCRC(d.bytes) {
 		port, marked := d.port, d.marked
 		pl.finish(d, OutcomeVCRC, at.Node, at.Num)
 		if !marked {
@@ -87,7 +87,7 @@ func (d *datum) read() relay.Verdict {
 		return relay.Pass
 	}
 	var v relay.Verdict
-	d.headers, v = relay.Read(d.octets)
+	d.headers, v = relay.Read(d.bytes)
 	d.known = v == relay.Pass
 	return v
 }
@@ -132,9 +132,9 @@ func (pl *Plane) relayMulticast(d *datum, at int32, in ib.PortNum) {
 			pl.see(d, OutcomeBuffer, at, exit, endpoint.Taken)
 			continue
 		}
-		index, octets := c.index, append(c.octets, d.octets...)
+		index, bytes := c.index, append(c.bytes, d.bytes...)
 		*c = *d
-		c.index, c.octets, c.known = index, octets, false
+		c.index, c.bytes, c.known = index, bytes, false
 		copies = append(copies, c)
 	}
 	if d.held && len(copies) > 1 {
@@ -191,11 +191,11 @@ func (pl *Plane) enqueue(d *datum, i int32, vl ib.VL) {
 		pl.finish(d, OutcomeExitState, at.Node, at.Num)
 		return
 	}
-	if pl.queue.Now >= p.busy && pl.switches(at.Node) && p.out.Pass(pl.queue.Now, vl, blocksOf(len(d.octets)), d.firstBit) {
+	if pl.queue.Now >= p.busy && pl.switches(at.Node) && p.out.Pass(pl.queue.Now, vl, blocksOf(len(d.bytes)), d.firstBit) {
 		pl.transmit(i, d, vl)
 		return
 	}
-	ok, why := p.out.Enqueue(pl.queue.Now, handle(d), vl, blocksOf(len(d.octets)), d.firstBit)
+	ok, why := p.out.Enqueue(pl.queue.Now, handle(d), vl, blocksOf(len(d.bytes)), d.firstBit)
 	if !ok {
 		pl.finish(d, OfReason(why), at.Node, at.Num)
 		return
@@ -292,23 +292,23 @@ func (pl *Plane) transmit(i int32, d *datum, vl ib.VL) {
 	at, p := &pl.ports[i], pl.sides[i]
 	pl.release(d)
 	if !d.raw {
-		relay.Shift(d.octets, vl)
+		relay.Shift(d.bytes, vl)
 	}
 	if d.spoiled {
-		relay.Spoil(d.octets)
+		relay.Spoil(d.bytes)
 		d.spoiled, d.sound, d.marked = false, false, true
 	}
 	// The epoch is that of the end that keeps the room.
-	d.vl, d.blocks, d.epoch, d.port = vl, blocksOf(len(d.octets)), pl.side(at.Peer).epoch, at.Peer
+	d.vl, d.blocks, d.epoch, d.port = vl, blocksOf(len(d.bytes)), pl.side(at.Peer).epoch, at.Peer
 	d.held = vl < egress.DataLanes
-	wire := p.perOctet * time.Duration(len(d.octets)) / 1000
+	wire := p.perByte * time.Duration(len(d.bytes)) / 1000
 	p.busy = pl.queue.Now + wire
 	if pl.lostOnWire(i, d) {
 		return
 	}
 	d.crossed++
 	pl.see(d, OutcomeLeft, at.Node, at.Num, endpoint.Taken)
-	p.counters.Sent(uint64(len(d.octets)-packet.VCRCSize) / 4)
+	p.counters.Sent(uint64(len(d.bytes)-packet.VCRCSize) / 4)
 	delay := pl.config.HopDelay
 	if p.fault.active {
 		delay += p.fault.Delay

@@ -21,7 +21,7 @@ const (
 	// MaxCrossings is how many links one packet may cross.
 	MaxCrossings = 255
 	// InputBlocks is the room that a port has for arriving packets of one data
-	// virtual lane, in blocks of 64 octets: two of the longest packets.
+	// virtual lane, in blocks of 64 bytes: two of the longest packets.
 	InputBlocks = 256
 )
 
@@ -41,7 +41,7 @@ type DataplaneConfig struct {
 	Random   *rand.Rand // drawn from in the order of events
 	Carrier  Carrier
 	HopDelay time.Duration      // to cross one link and the node before it
-	WireTime bool               // a packet keeps a link busy for as long as its octets take
+	WireTime bool               // a packet keeps a link busy for as long as its bytes take
 	Loss     float64            // probability that a packet is lost as it leaves its origin
 	Trace    func(DataSighting) // nil for none
 }
@@ -77,8 +77,8 @@ func (pl *Plane) SetLoss(probability float64) { pl.config.Loss = probability }
 
 // datum is one data packet under way, LRH to VCRC.
 type datum struct {
-	octets   []byte
-	headers  relay.Headers // within octets, when known
+	bytes    []byte
+	headers  relay.Headers // within bytes, when known
 	firstBit time.Duration // when it began to come in at the port where it is
 	index    int32         // of itself
 	port     int32         // where it is, or is about to arrive
@@ -88,7 +88,7 @@ type datum struct {
 	blocks   uint16
 	vl       ib.VL // on that link
 	crossed  uint8 // links
-	known    bool  // headers are those of octets
+	known    bool  // headers are those of bytes
 	sound    bool  // the VCRC is known to be right
 	raw      bool  // leaves as it is, whatever virtual lane the port would choose
 	spoiled  bool  // refused on the way, and leaves with a wrong VCRC
@@ -107,7 +107,7 @@ type packets struct {
 func (l *packets) take() *datum {
 	d, index := l.PacketPool.Take(MaxDataPackets)
 	if d != nil {
-		*d = datum{octets: d.octets[:0], index: index, hold: none}
+		*d = datum{bytes: d.bytes[:0], index: index, hold: none}
 	}
 	return d
 }
@@ -139,7 +139,7 @@ type portData struct {
 	counters *pma.Port
 	epoch    uint32                     // how often the link went down
 	busy     time.Duration              // until when the wire carries what was sent last
-	perOctet time.Duration              // of 1000 octets on the wire
+	perByte  time.Duration              // of 1000 bytes on the wire
 	levels   [16]endpoint.ServiceLevels // of each virtual lane, for what the node itself sends
 	sendAt   time.Duration              // of the pending kindSend, noTimer for none
 	ageAt    time.Duration              // of the pending kindAge, noTimer for none
@@ -202,9 +202,9 @@ func (pl *Plane) Configure(i int32) {
 		// nothing more.
 		return
 	}
-	p.perOctet = 0
+	p.perByte = 0
 	if pl.config.WireTime {
-		p.perOctet = PerThousand(info)
+		p.perByte = PerThousand(info)
 	}
 	p.levels = [16]endpoint.ServiceLevels{}
 	for sl := range ib.SL(smp.SLCount) {
@@ -217,8 +217,8 @@ func (pl *Plane) Configure(i int32) {
 func handle(d *datum) egress.Handle { return egress.Handle(d.index) }
 
 // blocksOf is how many blocks a packet fills.
-func blocksOf(octets int) uint16 {
-	return uint16((octets + egress.BlockOctets - 1) / egress.BlockOctets)
+func blocksOf(bytes int) uint16 {
+	return uint16((bytes + egress.BlockBytes - 1) / egress.BlockBytes)
 }
 
 // InFlight is the number of data packets under way or waiting at a port to

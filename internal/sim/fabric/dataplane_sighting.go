@@ -18,7 +18,7 @@ type DataSighting struct {
 	VL     ib.VL
 	Reason endpoint.Reason // of OutcomeRefused
 	Origin bool            // of OutcomeLeft: the node itself has sent it
-	Octets []byte          // LRH to VCRC; valid until the hook returns, not to be written
+	Bytes  []byte          // LRH to VCRC; valid until the hook returns, not to be written
 }
 
 // DataCounts is the number of data packets so far, by Outcome. Left counts links crossed.
@@ -33,7 +33,7 @@ func (pl *Plane) see(d *datum, what Outcome, at int32, num ib.PortNum, why endpo
 	if pl.config.Trace != nil {
 		pl.config.Trace(DataSighting{
 			At: pl.queue.Now, Outcome: what, Node: pl.nodes[at].Source.GUID, Port: num, VL: d.vl, Reason: why,
-			Origin: what == OutcomeLeft && d.crossed == 1, Octets: d.octets,
+			Origin: what == OutcomeLeft && d.crossed == 1, Bytes: d.bytes,
 		})
 	}
 }

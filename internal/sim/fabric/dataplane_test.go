@@ -56,7 +56,7 @@ func newWorld(t *testing.T) *world {
 	w.plane = fabric.NewPlane(fabric.DataplaneConfig{
 		Wiring: w.wires, Queue: &w.queue, Random: rand.New(rand.NewPCG(1, 0)), Carrier: w, HopDelay: hop, WireTime: true,
 		Trace: func(s fabric.DataSighting) {
-			s.Octets = append([]byte(nil), s.Octets...)
+			s.Bytes = append([]byte(nil), s.Bytes...)
 			w.seen = append(w.seen, s)
 		},
 	})
@@ -158,20 +158,20 @@ func (w *world) want(what string, want ...fabric.Outcome) {
 	w.seen = nil
 }
 
-// A datagram leaves and is taken, at the time that its octets need, and both ends count it.
+// A datagram leaves and is taken, at the time that its bytes need, and both ends count it.
 func TestDataplaneDatagram(t *testing.T) {
 	w := newWorld(t)
 	from, to := w.qp(hostA), w.qp(hostB)
 	w.must(to.PostReceive(endpoint.ReceiveRequest{Buffer: make([]byte, 200)}))
 	w.must(from.PostSend(endpoint.SendRequest{Data: make([]byte, 100), To: endpoint.Address{DLID: lidB}, RemoteQP: to.Number(), RemoteQKey: 7}))
 	w.run()
-	octets := len(w.seen[0].Octets)
+	bytes := len(w.seen[0].Bytes)
 	perThousand := fabric.PerThousand(w.wires.Nodes[0].Agent.Port(1))
-	if took, want := w.seen[1].At-w.seen[0].At, hop+perThousand*time.Duration(octets)/1000; took != want {
-		t.Errorf("%d octets took %v, want %v", octets, took, want)
+	if took, want := w.seen[1].At-w.seen[0].At, hop+perThousand*time.Duration(bytes)/1000; took != want {
+		t.Errorf("%d bytes took %v, want %v", bytes, took, want)
 	}
 	a, b := w.plane.Counters(hostA).Port(1), w.plane.Counters(hostB).Port(1)
-	if words := uint64(octets-packet.VCRCSize) / 4; a.PortXmitPkts != 1 || b.PortRcvPkts != 1 || a.PortXmitData != words || b.PortRcvData != words {
+	if words := uint64(bytes-packet.VCRCSize) / 4; a.PortXmitPkts != 1 || b.PortRcvPkts != 1 || a.PortXmitData != words || b.PortRcvData != words {
 		t.Errorf("%d packets and %d words out, %d and %d in; want 1 and %d", a.PortXmitPkts, a.PortXmitData, b.PortRcvPkts, b.PortRcvData, words)
 	}
 	w.want("a datagram", fabric.OutcomeLeft, fabric.OutcomeTaken)
@@ -179,7 +179,7 @@ func TestDataplaneDatagram(t *testing.T) {
 
 // What is altered on the wire is found by the VCRC, and by the ICRC when the VCRC
 // was made to fit.
-func TestAlteredOctets(t *testing.T) {
+func TestAlteredBytes(t *testing.T) {
 	w := newWorld(t)
 	to := w.qp(hostB)
 	w.must(to.PostReceive(endpoint.ReceiveRequest{Buffer: make([]byte, 200)}))
@@ -189,7 +189,7 @@ func TestAlteredOctets(t *testing.T) {
 		b[at] ^= 0x10
 		w.must(w.plane.Inject(hostA, 1, b))
 		w.run()
-		w.want("an altered octet", fabric.OutcomeLeft, fabric.OutcomeVCRC)
+		w.want("an altered byte", fabric.OutcomeLeft, fabric.OutcomeVCRC)
 		if at < packet.LRHSize || at >= len(b)-packet.VCRCSize {
 			continue // the LRH says who may take it; the VCRC is made again
 		}
@@ -197,14 +197,14 @@ func TestAlteredOctets(t *testing.T) {
 		w.must(w.plane.Inject(hostA, 1, b))
 		w.run()
 		if w.seen[1].Outcome == fabric.OutcomeTaken && at != 12 {
-			t.Fatalf("octet %d was altered behind the VCRC, and the packet was taken", at)
+			t.Fatalf("byte %d was altered behind the VCRC, and the packet was taken", at)
 		}
 		if at == 12 { // of the BTH, which switches may change
-			w.want("an octet that the ICRC leaves out", fabric.OutcomeLeft, fabric.OutcomeTaken)
+			w.want("a byte that the ICRC leaves out", fabric.OutcomeLeft, fabric.OutcomeTaken)
 			continue
 		}
 		if r := w.seen[1].Reason; w.seen[1].Outcome == fabric.OutcomeRefused && r != endpoint.ReasonICRC && r != endpoint.ReasonMalformed {
-			t.Errorf("octet %d: refused for %v, want the ICRC or a header that makes no sense", at, r)
+			t.Errorf("byte %d: refused for %v, want the ICRC or a header that makes no sense", at, r)
 		}
 		w.seen = nil
 	}
@@ -224,7 +224,7 @@ func TestFlips(t *testing.T) {
 		w.run()
 		flipped := 0
 		good := w.datagram(to.Number(), 60)
-		for i, x := range w.seen[1].Octets {
+		for i, x := range w.seen[1].Bytes {
 			for d := x ^ good[i]; d != 0; d &= d - 1 {
 				flipped++
 			}
@@ -280,9 +280,9 @@ func TestSubnetManagement(t *testing.T) {
 	var m [mad.Size]byte
 	m[0], m[1] = 1, byte(mad.ClassSubnLID)
 	p := packet.MADPacket{QP: ib.QP0, SLID: lidA, DLID: lidB, MAD: m[:]}
-	octets, err := p.AppendBinary(nil)
+	bytes, err := p.AppendBinary(nil)
 	w.must(err)
-	w.must(w.plane.Inject(hostA, 1, octets))
+	w.must(w.plane.Inject(hostA, 1, bytes))
 	if len(w.smps) != 1 || w.smps[0] != m || w.plane.Counts()[fabric.OutcomeManagement] != 1 {
 		t.Fatalf("%d packets came to the carrier, want the one", len(w.smps))
 	}
@@ -317,7 +317,7 @@ func TestRefusals(t *testing.T) {
 	bad(err, "no such node")
 	bad(w.plane.Inject(0x999, 1, []byte{1}), "no such node")
 	bad(w.plane.Inject(hostA, 2, []byte{1}), "want 1 to 1")
-	bad(w.plane.Inject(hostA, 1, nil), "0 octets")
+	bad(w.plane.Inject(hostA, 1, nil), "0 bytes")
 	bad(w.plane.Inject(hostA, 1, make([]byte, packet.MaxSize+1)), "want 1 to")
 	bad(w.plane.SetLinkFault(hostA, 1, fabric.LinkFault{Loss: 2}), "want probabilities")
 	bad(w.plane.SetLinkFault(hostA, 1, fabric.LinkFault{Delay: -1}), "no delay below 0")

@@ -34,9 +34,9 @@ type DirectedLocation struct {
 	// in is the port that the packet came in by. At its originator it is the
 	// port that it is to leave by, 0 on a switch, which may use any.
 	In ib.PortNum
-	// origin tells that the packet starts here.
+	// origin reports whether the packet starts here.
 	Origin bool
-	// byLID tells that a LID-routed part of its way ends here.
+	// byLID reports whether a LID-routed part of its way ends here.
 	ByLID bool
 }
 

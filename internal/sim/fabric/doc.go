@@ -1,7 +1,7 @@
 // Package fabric simulates an InfiniBand subnet: the nodes of a topology.Netlist with
 // their agents (package sma), the cables between them, and the packets on their way. It
-// carries SMPs, octet by
-// octet as they would be on the wire; a manager uses the fabric through an
+// carries SMPs, byte by
+// byte as they would be on the wire; a manager uses the fabric through an
 // Attachment, which is one end port of one node.
 //
 //	New                      a fabric with its links trained and no LIDs set
@@ -40,11 +40,11 @@
 // # Data packets
 //
 // Device returns the end node of a node (package endpoint). The packets of its queue
-// pairs travel as octets, LRH to VCRC: each link carries the VCRC, which is checked on
+// pairs travel as bytes, LRH to VCRC: each link carries the VCRC, which is checked on
 // arrival and recomputed where the virtual lane changes; package relay decides in
 // switches and routers; package egress queues packets at each exit, with
 // virtual lanes, arbitration, credits and lifetimes. The receiver checks the ICRC.
-// The VCRC of octets that have not changed since it was
+// The VCRC of bytes that have not changed since it was
 // computed or checked is not computed again.
 //
 // An end node reports packets that it refused for P_Key or Q_Key to its agent, which

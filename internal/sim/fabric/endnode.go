@@ -108,15 +108,15 @@ func (s *EndPortSeen) Tell(d *endpoint.Device, n ib.PortNum, before *EndPortSeen
 // Perform answers a packet for the performance agent behind QP1, which is there whatever
 // else uses QP1. Ok is false for all else, and for what QP1 would refuse, so that the end
 // node refuses it.
-func (p *EndPort) Perform(counters *pma.Agent, octets []byte) (answer []byte, ok bool) {
-	v, err := packet.Parse(octets)
+func (p *EndPort) Perform(counters *pma.Agent, bytes []byte) (answer []byte, ok bool) {
+	v, err := packet.Parse(bytes)
 	if err != nil || v.DETH == nil || v.BTH.DestQP() != ib.QP1 || len(v.Payload) != mad.Size ||
 		mad.Class(v.Payload[mad.OffsetClass]) != mad.ClassPerfMgt || mad.Method(v.Payload[mad.OffsetMethod]).IsResponse() ||
 		v.BTH.OpCode() != packet.MakeOpCode(packet.UD, packet.SendOnly) || v.LRH.VL() == ib.VLManagement ||
 		v.DETH.QKey() != ib.QKeyGSI || v.GRH != nil && !p.OwnsGID(v.GRH.DGID()) {
 		return nil, false
 	}
-	right, err := packet.CheckICRC(octets)
+	right, err := packet.CheckICRC(bytes)
 	key := slices.IndexFunc(p.PKeys(), v.BTH.PKey().Matches)
 	if err != nil || !right || key < 0 || p.Info().PortState < smp.PortArmed || !p.Node.Agent.HasLID(p.Number, v.LRH.DLID()) {
 		return nil, false

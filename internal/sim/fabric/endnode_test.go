@@ -139,11 +139,11 @@ func question(t *testing.T, edit func(p *packet.MADPacket, m *pm.MAD)) []byte {
 	m.Data[1] = 1
 	p := packet.MADPacket{QP: ib.QP1, SLID: 3, DLID: 9, SL: 2, PKey: 0x0005, PSN: 17}
 	edit(&p, &m)
-	octets, err := m.AppendBinary(nil)
+	bytes, err := m.AppendBinary(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.MAD = octets
+	p.MAD = bytes
 	b, err := p.AppendBinary(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -192,16 +192,16 @@ func TestPerformLeavesTheRest(t *testing.T) {
 		}
 	}
 	for name, edit := range map[string]func(b []byte){
-		"foreign key":      altered(func(v *packet.View) { v.BTH.SetPKey(0x8007) }),
-		"limited both":     altered(func(v *packet.View) { v.BTH.SetPKey(0x0006) }),
-		"wrong Q_Key":      altered(func(v *packet.View) { v.DETH.SetQKey(7) }),
-		"another QP":       altered(func(v *packet.View) { v.BTH.SetDestQP(2) }),
-		"another LID":      altered(func(v *packet.View) { v.LRH.SetDLID(10) }),
-		"another class":    altered(func(v *packet.View) { v.Payload[1] = byte(mad.ClassSubnAdm) }),
-		"an answer":        altered(func(v *packet.View) { v.Payload[3] = byte(mad.MethodGetResp) }),
-		"VL 15":            altered(func(v *packet.View) { v.LRH.SetVL(ib.VLManagement) }),
-		"another opcode":   altered(func(v *packet.View) { v.BTH.SetOpCode(packet.MakeOpCode(packet.UD, packet.SendOnlyImm)) }),
-		"an altered octet": func(b []byte) { b[100]++; packet.SealVCRC(b) },
+		"foreign key":     altered(func(v *packet.View) { v.BTH.SetPKey(0x8007) }),
+		"limited both":    altered(func(v *packet.View) { v.BTH.SetPKey(0x0006) }),
+		"wrong Q_Key":     altered(func(v *packet.View) { v.DETH.SetQKey(7) }),
+		"another QP":      altered(func(v *packet.View) { v.BTH.SetDestQP(2) }),
+		"another LID":     altered(func(v *packet.View) { v.LRH.SetDLID(10) }),
+		"another class":   altered(func(v *packet.View) { v.Payload[1] = byte(mad.ClassSubnAdm) }),
+		"an answer":       altered(func(v *packet.View) { v.Payload[3] = byte(mad.MethodGetResp) }),
+		"VL 15":           altered(func(v *packet.View) { v.LRH.SetVL(ib.VLManagement) }),
+		"another opcode":  altered(func(v *packet.View) { v.BTH.SetOpCode(packet.MakeOpCode(packet.UD, packet.SendOnlyImm)) }),
+		"an altered byte": func(b []byte) { b[100]++; packet.SealVCRC(b) },
 	} {
 		b := question(t, func(*packet.MADPacket, *pm.MAD) {})
 		edit(b)
@@ -210,7 +210,7 @@ func TestPerformLeavesTheRest(t *testing.T) {
 		}
 	}
 	if _, ok := p.Perform(counters, []byte{1, 2, 3}); ok {
-		t.Error("three octets: answered")
+		t.Error("three bytes: answered")
 	}
 	p.Node.Agent.LinkDown(0, 1)
 	if _, ok := p.Perform(counters, question(t, func(*packet.MADPacket, *pm.MAD) {})); ok {

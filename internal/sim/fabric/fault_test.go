@@ -202,7 +202,7 @@ func mustNot(t *testing.T, err error) {
 func TestSameSeedSameTrace(t *testing.T) {
 	first := storm(t, 11)
 	if len(first) < 1_000_000 {
-		t.Fatalf("the trace has %d octets: too little happened", len(first))
+		t.Fatalf("the trace has %d bytes: too little happened", len(first))
 	}
 	if !bytes.Equal(first, storm(t, 11)) {
 		t.Error("seed 11 gave two different traces")

@@ -37,7 +37,7 @@ func hostile(t testing.TB) (*fabric.Fabric, []*client) {
 	return f, clients
 }
 
-// Whatever octets a client sends, from wherever it is, to whichever LID, and
+// Whatever bytes a client sends, from wherever it is, to whichever LID, and
 // whatever that does to the fabric: nothing panics, no packet is lost sight
 // of, every packet ends.
 func FuzzSend(f *testing.F) {

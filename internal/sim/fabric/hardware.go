@@ -34,9 +34,9 @@ type Hardware struct {
 	Waiting int
 }
 
-// packetOctets is a subnet management packet on the wire: LRH 8, BTH 12, DETH 8, the MAD
+// packetBytes is a subnet management packet on the wire: LRH 8, BTH 12, DETH 8, the MAD
 // 256, ICRC 4, VCRC 2.
-const packetOctets = 8 + 12 + 8 + 256 + 4 + 2
+const packetBytes = 8 + 12 + 8 + 256 + 4 + 2
 
 // DefaultHardware is a fabric of HDR switches with cables of 10 m.
 func DefaultHardware() *Hardware {
@@ -78,7 +78,7 @@ func (h *Hardware) check() error {
 
 // link is the time from the begin of a packet at one end of a link to its end at the other.
 func (h *Hardware) link() time.Duration {
-	return time.Duration(h.Metres)*h.Metre + packetOctets*8*time.Nanosecond/time.Duration(h.Rate)
+	return time.Duration(h.Metres)*h.Metre + packetBytes*8*time.Nanosecond/time.Duration(h.Rate)
 }
 
 // processor is a management processor, or the program of a manager.

@@ -22,7 +22,7 @@ func (b *bench) says(g ib.NodeGUID, through, num ib.PortNum) (code uint16, state
 		if !ok || answer.Status != mad.StatusOK {
 			b.t.Fatalf("PortInfo of port %d of %v: %v, status %v", num, g, ok, answer.Status)
 		}
-		// DiagCode is at octet 24, PortState in the low bits of octet 32.
+		// DiagCode is at byte 24, PortState in the low bits of byte 32.
 		code, state = uint16(answer.Data[24])<<8|uint16(answer.Data[25]), smp.PortState(answer.Data[32]&0x0F)
 	})
 	return code, state

@@ -26,7 +26,7 @@ func (p *carried) isDirected() bool {
 	return mad.Class(p.mad[mad.OffsetClass]) == mad.ClassSubnDirected
 }
 
-// newCarried returns a packet whose octets are those of its last use, nil when
+// newCarried returns a packet whose bytes are those of its last use, nil when
 // there are MaxPackets already.
 func (f *Fabric) newCarried() *carried {
 	p, index := f.pool.Take(MaxPackets)

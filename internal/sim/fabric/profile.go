@@ -58,7 +58,7 @@ func DeviceProfile(n *topology.Node) sma.Config {
 	return d
 }
 
-// portConfig is the default profile of a port: eight data virtual lanes, 4096 octets,
+// portConfig is the default profile of a port: eight data virtual lanes, 4096 bytes,
 // and the rates that the topology enables.
 func portConfig(p *topology.Port) sma.PortConfig {
 	c := sma.TypicalPort()
@@ -84,7 +84,7 @@ func supported(enabled uint8) smp.LinkWidth {
 // slowest is the data rate of the slowest link, in Mb/s.
 const slowest = 2000
 
-// PerThousand is the time that 1000 octets take on a port's link.
+// PerThousand is the time that 1000 bytes take on a port's link.
 func PerThousand(info *smp.PortInfo) time.Duration {
 	return time.Duration(8_000_000 / max(info.Speed().Data()*info.LinkWidthActive.Lanes(), slowest))
 }

@@ -71,7 +71,7 @@ func TestSupportedWidths(t *testing.T) {
 	}
 }
 
-// TestPerThousand: the time of 1000 octets by the rate of the link; an unknown rate is the
+// TestPerThousand: the time of 1000 bytes by the rate of the link; an unknown rate is the
 // slowest there is, 2 Gb/s.
 func TestPerThousand(t *testing.T) {
 	for _, c := range []struct {

@@ -20,7 +20,7 @@ type Port struct {
 	SwLifetimeLimitDiscards, SwHOQLifetimeLimitDiscards uint64
 }
 
-// Sent counts a unicast packet of so many words of 4 octets, from LRH to ICRC,
+// Sent counts a unicast packet of so many words of 4 bytes, from LRH to ICRC,
 // that left by the port.
 func (p *Port) Sent(words uint64) {
 	p.PortXmitPkts++

@@ -24,7 +24,7 @@ import (
 type Recorder struct {
 	file   *capture.Writer
 	start  time.Time
-	octets []byte // of the packet being written
+	bytes  []byte // of the packet being written
 	serial uint32 // packet sequence number of datagrams, 24 bits
 	err    error  // the first one
 }
@@ -41,7 +41,7 @@ func New(w io.Writer, start time.Time) (*Recorder, error) {
 // Data takes what Config.DataTrace is told.
 func (r *Recorder) Data(s fabric.DataSighting) {
 	if s.Outcome == fabric.OutcomeLeft && s.Origin {
-		r.write(s.At, s.Octets)
+		r.write(s.At, s.Bytes)
 	}
 }
 
@@ -68,14 +68,14 @@ func (r *Recorder) Datagram(now time.Duration, p packet.MADPacket) {
 	}
 	p.PSN = r.serial
 	r.serial = (r.serial + 1) & 0xFF_FFFF
-	if r.octets, r.err = p.AppendBinary(r.octets[:0]); r.err == nil {
-		r.write(now, r.octets)
+	if r.bytes, r.err = p.AppendBinary(r.bytes[:0]); r.err == nil {
+		r.write(now, r.bytes)
 	}
 }
 
-func (r *Recorder) write(now time.Duration, octets []byte) {
+func (r *Recorder) write(now time.Duration, bytes []byte) {
 	if r.err == nil {
-		r.err = r.file.WritePacket(r.start.Add(now), octets)
+		r.err = r.file.WritePacket(r.start.Add(now), bytes)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
 
-// recorder is a Recorder, with how many octets were added to its file since the last call.
+// recorder is a Recorder, with how many bytes were added to its file since the last call.
 func recorder(t *testing.T) (r *Recorder, added func() int) {
 	t.Helper()
 	var file bytes.Buffer
@@ -31,25 +31,25 @@ func recorder(t *testing.T) (r *Recorder, added func() int) {
 // received.
 func TestWhatIsWritten(t *testing.T) {
 	r, added := recorder(t)
-	octets := make([]byte, 100)
+	raw := make([]byte, 100)
 	for _, c := range []struct {
 		name    string
 		s       fabric.DataSighting
 		written bool
 	}{
-		{"leaves its sender", fabric.DataSighting{Outcome: fabric.OutcomeLeft, Origin: true, Octets: octets}, true},
-		{"leaves a switch", fabric.DataSighting{Outcome: fabric.OutcomeLeft, Octets: octets}, false},
-		{"arrives", fabric.DataSighting{Outcome: fabric.OutcomeTaken, Octets: octets}, false},
-		{"is dropped where it starts", fabric.DataSighting{Outcome: fabric.OutcomeExitPKey, Origin: true, Octets: octets}, false},
+		{"leaves its sender", fabric.DataSighting{Outcome: fabric.OutcomeLeft, Origin: true, Bytes: raw}, true},
+		{"leaves a switch", fabric.DataSighting{Outcome: fabric.OutcomeLeft, Bytes: raw}, false},
+		{"arrives", fabric.DataSighting{Outcome: fabric.OutcomeTaken, Bytes: raw}, false},
+		{"is dropped where it starts", fabric.DataSighting{Outcome: fabric.OutcomeExitPKey, Origin: true, Bytes: raw}, false},
 	} {
 		r.Data(c.s)
-		if n := added(); (n >= len(octets)) != c.written || !c.written && n != 0 {
-			t.Errorf("a packet that %s adds %d octets", c.name, n)
+		if n := added(); (n >= len(raw)) != c.written || !c.written && n != 0 {
+			t.Errorf("a packet that %s adds %d bytes", c.name, n)
 		}
 	}
 	r.Management(fabric.Sighting{MAD: new([mad.Size]byte), What: fabric.SeenByAgent})
 	if n := added(); n <= mad.Size {
-		t.Errorf("an SMP that an agent receives adds %d octets", n)
+		t.Errorf("an SMP that an agent receives adds %d bytes", n)
 	}
 	for _, x := range []struct {
 		class   mad.Class
@@ -70,7 +70,7 @@ func TestWhatIsWritten(t *testing.T) {
 	}
 	r.Management(fabric.Sighting{MAD: new([mad.Size]byte), What: fabric.SeenLeaving})
 	if n := added(); n != 0 {
-		t.Errorf("an SMP that leaves a node adds %d octets", n)
+		t.Errorf("an SMP that leaves a node adds %d bytes", n)
 	}
 	if err := r.Err(); err != nil {
 		t.Error(err)
@@ -103,7 +103,7 @@ func TestFullDisk(t *testing.T) {
 	file.room = 1 << 20
 	r.Datagram(0, packet.MADPacket{MAD: make([]byte, mad.Size)})
 	if file.room != 1<<20 || r.Err() == nil {
-		t.Errorf("after an error %d octets were written, error %v", 1<<20-file.room, r.Err())
+		t.Errorf("after an error %d bytes were written, error %v", 1<<20-file.room, r.Err())
 	}
 	if _, err := New(&full{}, time.Unix(0, 0)); err == nil {
 		t.Error("a file that cannot be begun is no error")

@@ -8,7 +8,7 @@
 //	Exits    the egress ports of a multicast packet
 //	Leave    the checks of the egress port: state, raw filter, P_Key, virtual lane, MTU
 //	Cross    where a router sends a packet with a GRH, by subnet prefix
-//	Readdress, Shift   how a router and a virtual lane change alter the octets
+//	Readdress, Shift   how a router and a virtual lane change alter the bytes
 //
 // The calls come in that order, and the first result other than Pass ends the
 // packet. So a packet with a foreign key is refused before any lookup in a

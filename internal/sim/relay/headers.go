@@ -8,26 +8,26 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// Headers is what a relay looks at in a packet. It points into the octets.
+// Headers is what a relay looks at in a packet. It points into the bytes.
 type Headers struct {
 	LRH *packet.LRH
 	GRH *packet.GRH // nil without one
 	BTH *packet.BTH // nil in a raw packet
 
-	octets []byte // LRH to VCRC
+	bytes []byte // LRH to VCRC
 }
 
 // Read finds the headers of a whole packet, LRH to VCRC. What the transport
 // makes of its own headers is not looked at. The verdict is Pass or Malformed.
-func Read(octets []byte) (h Headers, v Verdict) {
-	if len(octets) < packet.LRHSize+packet.VCRCSize {
+func Read(bytes []byte) (h Headers, v Verdict) {
+	if len(bytes) < packet.LRHSize+packet.VCRCSize {
 		return h, Malformed
 	}
-	h.octets, h.LRH = octets, (*packet.LRH)(octets)
-	if h.LRH.LVer() != 0 || int(h.LRH.PktLen())*4+packet.VCRCSize != len(octets) {
+	h.bytes, h.LRH = bytes, (*packet.LRH)(bytes)
+	if h.LRH.LVer() != 0 || int(h.LRH.PktLen())*4+packet.VCRCSize != len(bytes) {
 		return h, Malformed
 	}
-	rest := octets[packet.LRHSize : len(octets)-packet.VCRCSize]
+	rest := bytes[packet.LRHSize : len(bytes)-packet.VCRCSize]
 	switch h.LRH.LNH() {
 	case packet.LNHRaw, packet.LNHRawIPv6:
 		return h, Pass
@@ -53,11 +53,11 @@ const (
 	nextBTH = 0x1B
 )
 
-// payload is the length in octets of what an MTU bounds: all that lies behind
+// payload is the length in bytes of what an MTU bounds: all that lies behind
 // the headers and before the CRCs, pad included. Of a packet whose opcode is not
 // known, everything behind the BTH counts.
 func (h *Headers) payload() int {
-	n := len(h.octets) - packet.LRHSize - packet.VCRCSize
+	n := len(h.bytes) - packet.LRHSize - packet.VCRCSize
 	if h.BTH == nil {
 		if h.LRH.LNH() == packet.LNHRaw {
 			n -= packet.RWHSize
@@ -81,35 +81,35 @@ func (h *Headers) Offence() smp.BadKeyDetails {
 		return o
 	}
 	o.Key, o.QP2 = uint32(h.BTH.PKey()), h.BTH.DestQP()
-	if v, err := packet.Parse(h.octets); err == nil && v.DETH != nil {
+	if v, err := packet.Parse(h.bytes); err == nil && v.DETH != nil {
 		o.QP1 = v.DETH.SrcQP()
 	}
 	return o
 }
 
-// Shift gives a sealed packet another virtual lane. The VCRC is computed anew only when
+// Shift gives a sealed packet another virtual lane. The VCRC is computed again only when
 // the virtual lane is another.
-func Shift(octets []byte, vl ib.VL) {
-	if h := (*packet.LRH)(octets); h.VL() != vl {
+func Shift(bytes []byte, vl ib.VL) {
+	if h := (*packet.LRH)(bytes); h.VL() != vl {
 		h.SetVL(vl)
-		packet.SealVCRC(octets)
+		packet.SealVCRC(bytes)
 	}
 }
 
 // Readdress does what a router does to a packet with a GRH: it takes one from
 // the hop limit and gives the packet a local route of the next subnet. The ICRC
-// leaves these fields out; the VCRC is computed anew.
+// leaves these fields out; the VCRC is computed again.
 func (h *Headers) Readdress(slid, dlid ib.LID) {
 	h.GRH.SetHopLmt(h.GRH.HopLmt() - 1)
 	h.LRH.SetSLID(slid)
 	h.LRH.SetDLID(dlid)
-	packet.SealVCRC(h.octets)
+	packet.SealVCRC(h.bytes)
 }
 
 // Spoil makes the VCRC of a sealed packet wrong.
-func Spoil(octets []byte) {
-	if end := len(octets) - packet.VCRCSize; end >= 0 {
-		crc := binary.LittleEndian.Uint16(octets[end:])
-		binary.LittleEndian.PutUint16(octets[end:], ^crc)
+func Spoil(bytes []byte) {
+	if end := len(bytes) - packet.VCRCSize; end >= 0 {
+		crc := binary.LittleEndian.Uint16(bytes[end:])
+		binary.LittleEndian.PutUint16(bytes[end:], ^crc)
 	}
 }

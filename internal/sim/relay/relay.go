@@ -102,10 +102,10 @@ func Leave(a *sma.Agent, in, out ib.PortNum, h *Headers) (ib.VL, Verdict) {
 	if !hasLane(p, vl) {
 		return 0, ExitLane
 	}
-	if mtu := p.NeighborMTU.Octets(); len(h.octets) > mtu && h.payload() > mtu {
+	if mtu := p.NeighborMTU.Bytes(); len(h.bytes) > mtu && h.payload() > mtu {
 		return 0, TooLong
 	}
-	if len(h.octets) > sma.LockedBytes && a.IsLocked(out) {
+	if len(h.bytes) > sma.LockedBytes && a.IsLocked(out) {
 		return 0, TooLong
 	}
 	return vl, Pass

@@ -88,8 +88,8 @@ func keys(t *testing.T, a *sma.Agent, n ib.PortNum, list []ib.PKey) {
 	}
 }
 
-// octets is a sealed UD datagram.
-func octets(t *testing.T, global bool, size int, edit func(v *packet.View)) []byte {
+// bytes is a sealed UD datagram.
+func raw(t *testing.T, global bool, size int, edit func(v *packet.View)) []byte {
 	t.Helper()
 	b, v, err := packet.Append(nil, packet.MakeOpCode(packet.UD, packet.SendOnly), global, make([]byte, size))
 	if err != nil {
@@ -115,7 +115,7 @@ func read(t *testing.T, b []byte) *relay.Headers {
 func withKey(t *testing.T, key uint16) *relay.Headers {
 	t.Helper()
 	if key != 0 {
-		return read(t, octets(t, false, 8, func(v *packet.View) { v.BTH.SetPKey(ib.PKey(key)) }))
+		return read(t, raw(t, false, 8, func(v *packet.View) { v.BTH.SetPKey(ib.PKey(key)) }))
 	}
 	b := make([]byte, packet.LRHSize+packet.RWHSize+8+packet.VCRCSize)
 	h := (*packet.LRH)(b)
@@ -213,7 +213,7 @@ func TestEnter(t *testing.T) {
 		t.Errorf("a port that there is not: %v", got)
 	}
 	for vl, want := range []relay.Verdict{relay.Pass, relay.Pass, relay.Pass, relay.Pass, relay.EntryLane} { // four virtual lanes
-		lane := read(t, octets(t, false, 8, func(v *packet.View) { v.LRH.SetVL(ib.VL(vl)); v.BTH.SetPKey(0xFFFF) }))
+		lane := read(t, raw(t, false, 8, func(v *packet.View) { v.LRH.SetVL(ib.VL(vl)); v.BTH.SetPKey(0xFFFF) }))
 		if got := relay.Enter(a, 2, lane); got != want {
 			t.Errorf("VL %d: %v, want %v", vl, got, want)
 		}
@@ -232,7 +232,7 @@ func TestExitAndLeave(t *testing.T) {
 	info.LinearFDBTop = 7
 	set(t, a, 0, 0, &info)
 	to := func(lid ib.LID) *relay.Headers {
-		return read(t, octets(t, false, 8, func(v *packet.View) { v.LRH.SetDLID(lid); v.BTH.SetPKey(0xFFFF) }))
+		return read(t, raw(t, false, 8, func(v *packet.View) { v.LRH.SetDLID(lid); v.BTH.SetPKey(0xFFFF) }))
 	}
 	for _, c := range []struct {
 		in   ib.PortNum
@@ -253,7 +253,7 @@ func TestExitAndLeave(t *testing.T) {
 		want relay.Verdict
 	}{{1024, relay.Pass}, {1028, relay.TooLong}, {2048, relay.TooLong}} {
 		for _, global := range []bool{false, true} {
-			h := read(t, octets(t, global, c.size, func(v *packet.View) { v.BTH.SetPKey(0xFFFF) }))
+			h := read(t, raw(t, global, c.size, func(v *packet.View) { v.BTH.SetPKey(0xFFFF) }))
 			if _, v := relay.Leave(a, 1, 2, h); v != c.want {
 				t.Errorf("payload of %d, GRH %v: %v, want %v", c.size, global, v, c.want)
 			}
@@ -263,7 +263,7 @@ func TestExitAndLeave(t *testing.T) {
 	lanes.VLs[3], lanes.VLs[4], lanes.VLs[5] = 2, ib.VLManagement, 4
 	set(t, a, 0, 1<<8|2, &lanes)
 	for sl, want := range map[ib.SL]relay.Verdict{3: relay.Pass, 4: relay.ExitLane, 5: relay.ExitLane} {
-		h := read(t, octets(t, false, 8, func(v *packet.View) { v.LRH.SetSL(sl); v.BTH.SetPKey(0xFFFF) }))
+		h := read(t, raw(t, false, 8, func(v *packet.View) { v.LRH.SetSL(sl); v.BTH.SetPKey(0xFFFF) }))
 		if vl, v := relay.Leave(a, 1, 2, h); v != want || v == relay.Pass && vl != 2 {
 			t.Errorf("SL %d: VL %d, %v; want %v", sl, vl, v, want)
 		}
@@ -286,7 +286,7 @@ func TestExits(t *testing.T) {
 	table.Masks[2] = 0b1011
 	set(t, a, 0, 0, &table)
 	h := func(lid ib.LID) *relay.Headers {
-		return read(t, octets(t, true, 8, func(v *packet.View) { v.LRH.SetDLID(lid); v.BTH.SetPKey(0xFFFF) }))
+		return read(t, raw(t, true, 8, func(v *packet.View) { v.LRH.SetDLID(lid); v.BTH.SetPKey(0xFFFF) }))
 	}
 	exits, v := relay.Exits(a, 1, h(0xC002))
 	var got []ib.PortNum
@@ -317,7 +317,7 @@ func TestCross(t *testing.T) {
 		{1, 0xFE02, 9, 2, relay.Pass}, {1, 0xFE03, 2, 3, relay.Pass}, {1, 0xFE03, 1, 0, relay.HopLimit}, {1, 0xFE03, 0, 0, relay.HopLimit},
 		{2, 0xFE02, 9, 0, relay.Loop}, {1, 0xFE09, 9, 0, relay.NoRoute}, {1, 0xFF02 << 48, 9, 0, relay.NoRoute},
 	} {
-		h := read(t, octets(t, true, 8, func(v *packet.View) {
+		h := read(t, raw(t, true, 8, func(v *packet.View) {
 			v.GRH.SetDGID(ib.MakeGID(c.prefix, 7))
 			v.GRH.SetHopLmt(c.hops)
 		}))
@@ -331,8 +331,8 @@ func TestCross(t *testing.T) {
 }
 
 // What relays change leaves the ICRC right, and the VCRC right or wrong on purpose.
-func TestOctets(t *testing.T) {
-	b := octets(t, true, 40, func(v *packet.View) { v.GRH.SetHopLmt(5); v.BTH.SetPKey(0xFFFF) })
+func TestBytes(t *testing.T) {
+	b := raw(t, true, 40, func(v *packet.View) { v.GRH.SetHopLmt(5); v.BTH.SetPKey(0xFFFF) })
 	right := func(what string, vcrc bool) {
 		t.Helper()
 		if icrc, err := packet.CheckICRC(b); err != nil || !icrc || packet.CheckVCRC(b) != vcrc {
@@ -359,7 +359,7 @@ func TestOctets(t *testing.T) {
 }
 
 func TestRead(t *testing.T) {
-	good := octets(t, true, 8, func(*packet.View) {})
+	good := raw(t, true, 8, func(*packet.View) {})
 	for _, c := range []struct {
 		name string
 		edit func(b []byte) []byte
@@ -377,7 +377,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: %v", c.name, v)
 		}
 	}
-	h := read(t, octets(t, true, 8, func(v *packet.View) {
+	h := read(t, raw(t, true, 8, func(v *packet.View) {
 		v.LRH.SetSLID(3)
 		v.LRH.SetDLID(4)
 		v.LRH.SetSL(5)

@@ -285,7 +285,7 @@ var services = described(map[mad.AttributeID]func(*Agent, request) mad.Status{
 // service answers one attribute.
 type service struct {
 	serve func(*Agent, request) mad.Status
-	// ofSwitch tells that only switches have the attribute.
+	// ofSwitch reports whether only switches have the attribute.
 	ofSwitch bool
 }
 

@@ -127,7 +127,7 @@ type PortConfig struct {
 	VLArbitrationLowCap  uint8
 }
 
-// TypicalPort is a port of today's kind: 4x EDR, 8 data virtual lanes, 4096 octets.
+// TypicalPort is a port of today's kind: 4x EDR, 8 data virtual lanes, 4096 bytes.
 // The GUID of an end port is left to be set.
 func TypicalPort() PortConfig {
 	return PortConfig{

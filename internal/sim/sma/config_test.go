@@ -32,7 +32,7 @@ func TestConfigRefused(t *testing.T) {
 		{"NI-22", with(caConfig(1), func(c *Config) { c.PartitionCap = 0 }), "PartitionCap 0"},
 		{"PK-35", with(switchConfig(1), func(c *Config) { c.PartitionCap = 0 }), "PartitionCap 0"},
 		{"NI-26", with(caConfig(1), func(c *Config) { c.VendorID = 1 << 24 }), "VendorID"},
-		{"NI-02", with(caConfig(1), func(c *Config) { c.Description = strings.Repeat("x", 65) }), "65 octets"},
+		{"NI-02", with(caConfig(1), func(c *Config) { c.Description = strings.Repeat("x", 65) }), "65 bytes"},
 		{"AT-06", with(caConfig(1), func(c *Config) { c.VendorAttributes = map[mad.AttributeID][64]byte{0xFEFF: {}} }), "0xfeff"},
 		{"LF-03/both", with(switchConfig(1), func(c *Config) { c.Switch.RandomFDBCap = 1 }), "exactly one"},
 		{"LF-03/none", with(switchConfig(1), func(c *Config) { c.Switch.LinearFDBCap = 0 }), "exactly one"},

@@ -153,7 +153,7 @@ func (d *device) mustSet(through ib.PortNum, modifier uint32, a smp.Attribute) {
 	}
 }
 
-// raw reads the 64 octets of an attribute.
+// raw reads the 64 bytes of an attribute.
 func (d *device) raw(through ib.PortNum, id mad.AttributeID, modifier uint32) [mad.DataSize]byte {
 	d.Helper()
 	p := d.request(through, mad.MethodGet, id, modifier, [mad.DataSize]byte{})

@@ -502,7 +502,7 @@ func TestThresholds(t *testing.T) {
 				d.endPort(3).events = nil // the manager has it: the same again would be news
 				for range 3 {
 					if e := test.once(d, 3); len(e) != 0 {
-						t.Errorf("the count did not begin anew: %v", e)
+						t.Errorf("the count did not begin again: %v", e)
 					}
 				}
 				oneTrap(t, test.once(d, 3), test.number, &got)

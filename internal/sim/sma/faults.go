@@ -93,7 +93,7 @@ func (a *Agent) BadQKey(now time.Duration, n ib.PortNum, offence smp.BadKeyDetai
 }
 
 // PhyError counts a soft error of port n's link. One more than LocalPhyErrors
-// is reported, and the count begins anew.
+// is reported, and the count begins again.
 func (a *Agent) PhyError(now time.Duration, n ib.PortNum) []Effect {
 	a.effects = a.effects[:0]
 	p := a.port(n)
@@ -108,9 +108,9 @@ func (a *Agent) PhyError(now time.Duration, n ib.PortNum) []Effect {
 	return a.effects
 }
 
-// FlowControlPeriod tells whether the buffers of port n's data virtual lanes overran in
+// FlowControlPeriod reports whether the buffers of port n's data virtual lanes overran in
 // the flow-control period that has ended. More such periods in a row than
-// OverrunErrors are reported, and the count begins anew.
+// OverrunErrors are reported, and the count begins again.
 func (a *Agent) FlowControlPeriod(now time.Duration, n ib.PortNum, overrun bool) []Effect {
 	a.effects = a.effects[:0]
 	p := a.port(n)

@@ -102,18 +102,18 @@ func TestSwitchInfo(t *testing.T) {
 			}
 		})
 	}
-	octets := []struct {
-		rule  string
-		octet int
-		want  byte
+	bytes := []struct {
+		rule string
+		at   int
+		want byte
 	}{
 		{"SI-04", 0, 0xC0}, {"SI-05", 3, 0}, {"SI-06", 4, 4}, {"SI-11", 11, 0}, {"SI-20", 11, 0},
 		{"SI-33", 15, 40}, {"SI-34", 16, 0xF0}, {"SI-35", 16, 0xF0}, {"SI-36", 16, 0xF0}, {"SI-37", 16, 0xF0},
 	}
-	for _, test := range octets {
-		t.Run(test.rule+"/octet", func(t *testing.T) {
-			if got := start(t, switchConfig(4)).raw(1, 0x0012, 0)[test.octet]; got != test.want {
-				t.Errorf("octet %d is %#x, want %#x", test.octet, got, test.want)
+	for _, test := range bytes {
+		t.Run(test.rule+"/byte", func(t *testing.T) {
+			if got := start(t, switchConfig(4)).raw(1, 0x0012, 0)[test.at]; got != test.want {
+				t.Errorf("byte %d is %#x, want %#x", test.at, got, test.want)
 			}
 		})
 	}
@@ -121,7 +121,7 @@ func TestSwitchInfo(t *testing.T) {
 		d := start(t, switchConfig(4))
 		d.plug(3)
 		if got := d.raw(1, 0x0012, 0)[11]; got != 0x04 {
-			t.Errorf("octet 11 is %#x", got)
+			t.Errorf("byte 11 is %#x", got)
 		}
 	})
 	t.Run("LinearFDBTop past the table", func(t *testing.T) {

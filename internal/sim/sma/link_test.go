@@ -104,7 +104,7 @@ func TestLinkStates(t *testing.T) {
 			t.Errorf("with a peer: %v", got)
 		}
 		if got := d.raw(1, smp.AttrPortInfo, 0)[33] >> 4; got != 5 {
-			t.Errorf("with a peer: octet 33 begins with %d, want 5", got)
+			t.Errorf("with a peer: byte 33 begins with %d, want 5", got)
 		}
 		if d.LinkDown(d.now, 1); d.portInfo(1, 1).PortPhysicalState != smp.PhysPolling {
 			t.Errorf("the peer is gone: %v", d.portInfo(1, 1).PortPhysicalState)

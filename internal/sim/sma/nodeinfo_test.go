@@ -166,7 +166,7 @@ func TestNodeDescription(t *testing.T) {
 		c := caConfig(1)
 		c.Description = strings.Repeat("x", 62) + "é"
 		if got := start(t, c).raw(1, smp.AttrNodeDescription, 0); string(got[:]) != c.Description {
-			t.Errorf("%q, want all 64 octets of %q", got, c.Description)
+			t.Errorf("%q, want all 64 bytes of %q", got, c.Description)
 		}
 	})
 	t.Run("NI-03/without the mask", func(t *testing.T) {
@@ -235,7 +235,7 @@ func TestNodeInfo(t *testing.T) {
 	})
 	revised := caConfig(2)
 	revised.Revision = 0x12345678
-	octets := []struct {
+	raw := []struct {
 		rule     string
 		config   Config
 		from, to int
@@ -260,10 +260,10 @@ func TestNodeInfo(t *testing.T) {
 		{"NI-16", caConfig(2), 20, 28, []byte{0, 2, 0xC9, 3, 0, 0, 0, 0x12}},
 		{"NI-19", switchConfig(2), 20, 28, []byte{0, 2, 0xC9, 3, 0, 0, 0, 0x10}},
 	}
-	for _, test := range octets {
+	for _, test := range raw {
 		t.Run(test.rule, func(t *testing.T) {
 			if got := read(t, test.config, 2); !bytes.Equal(got[test.from:test.to], test.want) {
-				t.Errorf("octets %d to %d: %x, want %x", test.from, test.to-1, got[test.from:test.to], test.want)
+				t.Errorf("bytes %d to %d: %x, want %x", test.from, test.to-1, got[test.from:test.to], test.want)
 			}
 		})
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // selected is the port that a PortInfo modifier names, nil when there is none
-// such. extended tells that the sender knows extended speeds.
+// such. extended says that the sender knows extended speeds.
 func (a *Agent) selected(r request) (n ib.PortNum, p *port, extended bool) {
 	n, extended, ok := smp.SplitPortInfoModifier(r.AttributeModifier)
 	if n == 0 && a.fabric == nil {

@@ -528,19 +528,19 @@ func TestPortInfoByKind(t *testing.T) {
 }
 
 // reservedBits writes ones to reserved bits; they read zero before and after.
-func reservedBits(t *testing.T, octet int, mask byte) {
-	for _, at := range places() {
-		d := at.open(t)
-		data := d.raw(at.through, smp.AttrPortInfo, uint32(at.port))
+func reservedBits(t *testing.T, at int, mask byte) {
+	for _, place := range places() {
+		d := place.open(t)
+		data := d.raw(place.through, smp.AttrPortInfo, uint32(place.port))
 		data[32] &= 0xF0
 		data[33] &= 0x0F
-		data[octet] |= mask
-		p := d.request(at.through, mad.MethodSet, smp.AttrPortInfo, uint32(at.port), data)
-		if p.Status != mad.StatusOK || p.Data[octet]&mask != 0 {
-			t.Errorf("%s: status %v, octet %d answered as %#x", at.name, p.Status, octet, p.Data[octet])
+		data[at] |= mask
+		p := d.request(place.through, mad.MethodSet, smp.AttrPortInfo, uint32(place.port), data)
+		if p.Status != mad.StatusOK || p.Data[at]&mask != 0 {
+			t.Errorf("%s: status %v, byte %d answered as %#x", place.name, p.Status, at, p.Data[at])
 		}
-		if data = d.raw(at.through, smp.AttrPortInfo, uint32(at.port)); data[octet]&mask != 0 {
-			t.Errorf("%s: octet %d reads %#x", at.name, octet, data[octet])
+		if data = d.raw(place.through, smp.AttrPortInfo, uint32(place.port)); data[at]&mask != 0 {
+			t.Errorf("%s: byte %d reads %#x", place.name, at, data[at])
 		}
 	}
 }

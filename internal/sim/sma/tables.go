@@ -153,7 +153,7 @@ func holdsBoth(keys []ib.PKey) bool {
 	return false
 }
 
-// virtual lanes is a SLToVLMappingTable, two levels to an octet as on the wire. At
+// virtual lanes is a SLToVLMappingTable, two levels to a byte as on the wire. At
 // power-up all levels go to virtual lane 0, which every port has.
 type lanes [smp.SLToVLMappingTableSize]byte
 

@@ -134,7 +134,7 @@ func TestPKeyTable(t *testing.T) {
 			d.mustSet(1, 0, &got)
 			data := d.raw(1, 0x0016, 0)
 			if got != want || data[2*5] != 0x80 || data[2*5+1] != 6 {
-				t.Errorf("answered %v, octets %x", got, data)
+				t.Errorf("answered %v, bytes %x", got, data)
 			}
 			if !slices.Equal(d.PKeys(1), want.Keys[:]) {
 				t.Errorf("the data path sees %v", d.PKeys(1))
@@ -479,8 +479,8 @@ func TestSLToVL(t *testing.T) {
 			if d.mustGet(1, 0, &got); got != want {
 				t.Errorf("%v", got.VLs)
 			}
-			if octets := d.raw(1, 0x0017, 0); octets[0] != byte(want.VLs[0])<<4|byte(want.VLs[1]) {
-				t.Errorf("octets %x", octets[:8])
+			if bytes := d.raw(1, 0x0017, 0); bytes[0] != byte(want.VLs[0])<<4|byte(want.VLs[1]) {
+				t.Errorf("bytes %x", bytes[:8])
 			}
 			sw := start(t, switchConfig(4))
 			sw.mustSet(1, 0x0203, &got)
@@ -613,8 +613,8 @@ func TestVLArbitration(t *testing.T) {
 				if d.mustGet(1, 0x00010001, &table); table != entries(10) {
 					t.Errorf("%v", table.Entries)
 				}
-				if octets := d.raw(1, 0x0018, 0x00010001); octets[1] != table.Entries[0].Weight {
-					t.Errorf("octets %x", octets)
+				if bytes := d.raw(1, 0x0018, 0x00010001); bytes[1] != table.Entries[0].Weight {
+					t.Errorf("bytes %x", bytes)
 				}
 			}
 		})

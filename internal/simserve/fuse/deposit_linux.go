@@ -15,34 +15,34 @@ const depositPatience = 100 * time.Millisecond
 
 var errNotReading = errors.New("the program is not in read(2)")
 
-// Deposit writes octets to the beginning of the program's buffer while it waits,
+// Deposit writes bytes to the beginning of the program's buffer while it waits,
 // to be followed by Reply with an error. Drivers can answer a read with data and
 // an error; FUSE has no message for that. It needs the right to trace the
 // program; without it the buffer stays as it was.
-func (r *Reading) Deposit(octets []byte) error {
+func (r *Reading) Deposit(bytes []byte) error {
 	if r.answered {
 		return errNotReading
 	}
-	if len(octets) > r.Size {
-		octets = octets[:r.Size]
+	if len(bytes) > r.Size {
+		bytes = bytes[:r.Size]
 	}
 	buffer, err := r.buffer()
 	if err != nil {
 		return err
 	}
-	local := []unix.Iovec{{Base: &octets[0]}}
-	local[0].SetLen(len(octets))
-	n, err := unix.ProcessVMWritev(r.thread, local, []unix.RemoteIovec{{Base: buffer, Len: len(octets)}}, 0)
+	local := []unix.Iovec{{Base: &bytes[0]}}
+	local[0].SetLen(len(bytes))
+	n, err := unix.ProcessVMWritev(r.thread, local, []unix.RemoteIovec{{Base: buffer, Len: len(bytes)}}, 0)
 	if err != nil {
 		return fmt.Errorf("writing to the buffer of thread %d: %w", r.thread, err)
 	}
-	if n != len(octets) {
-		return fmt.Errorf("writing to the buffer of thread %d: %d of %d octets", r.thread, n, len(octets))
+	if n != len(bytes) {
+		return fmt.Errorf("writing to the buffer of thread %d: %d of %d bytes", r.thread, n, len(bytes))
 	}
 	return nil
 }
 
-// buffer is where the thread that waits wants its octets: the second argument
+// buffer is where the thread that waits wants its bytes: the second argument
 // of the system call that it is in.
 func (r *Reading) buffer() (uintptr, error) {
 	for begin := time.Now(); ; time.Sleep(50 * time.Microsecond) {

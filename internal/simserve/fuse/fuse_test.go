@@ -113,7 +113,7 @@ func (b *box) Poll() uint32 {
 
 func (b *box) Close() { b.closed++ }
 
-// ioctls that read and write 4 octets, and one without argument.
+// ioctls that read and write 4 bytes, and one without argument.
 const (
 	double        = 0xC0040001 | 'x'<<8
 	doubleRefused = 0xC0040002 | 'x'<<8
@@ -175,7 +175,7 @@ func TestTexts(t *testing.T) {
 		t.Errorf("an old text: %q", got)
 	}
 	if got := read("long"); got != long.text {
-		t.Errorf("%d octets, want %d", len(got), len(long.text))
+		t.Errorf("%d bytes, want %d", len(got), len(long.text))
 	}
 	names, err := os.ReadDir(filepath.Join(dir, "many"))
 	if err != nil || len(names) != 300 {
@@ -320,8 +320,8 @@ func TestPoll(t *testing.T) {
 		if n, err := unix.Poll(fds, 10_000); n != 1 || err != nil || fds[0].Revents != unix.POLLIN {
 			t.Fatalf("%d, %v, events %#x", n, err, fds[0].Revents)
 		}
-		var octet [1]byte
-		if n, err := unix.Read(fd, octet[:]); n != 1 || err != nil {
+		var one [1]byte
+		if n, err := unix.Read(fd, one[:]); n != 1 || err != nil {
 			t.Fatalf("read: %d, %v", n, err)
 		}
 	}
@@ -335,14 +335,14 @@ func TestInterruptedRead(t *testing.T) {
 	fd := open(t, path, 0)
 	got := make(chan int, 1)
 	go func() { // a wait that ends by itself
-		var octets [8]byte
-		n, _ := unix.Read(fd, octets[:])
+		var raw [8]byte
+		n, _ := unix.Read(fd, raw[:])
 		got <- n
 	}()
 	waitFor(t, do, "a reader waits", func() bool { return len(b.readers) == 1 })
 	unix.Write(fd, []byte("abcd"))
 	if n := <-got; n != 4 {
-		t.Errorf("read %d octets", n)
+		t.Errorf("read %d bytes", n)
 	}
 	killed := exec.Command("cat", path)
 	if err := killed.Start(); err != nil {
@@ -353,8 +353,8 @@ func TestInterruptedRead(t *testing.T) {
 	killed.Wait()
 	waitFor(t, do, "cat is gone", func() bool { return b.readers[0].Abandoned() && b.closed == 1 })
 	unix.Write(fd, []byte("ef"))
-	var octets [8]byte
-	if n, err := unix.Read(fd, octets[:]); n != 2 || err != nil {
+	var raw [8]byte
+	if n, err := unix.Read(fd, raw[:]); n != 2 || err != nil {
 		t.Errorf("read %d, %v", n, err)
 	}
 }
@@ -412,8 +412,8 @@ func TestServerGone(t *testing.T) {
 	fd := open(t, filepath.Join(dir, "box"), 0)
 	got := make(chan error, 1)
 	go func() {
-		var octets [8]byte
-		_, err := unix.Read(fd, octets[:])
+		var raw [8]byte
+		_, err := unix.Read(fd, raw[:])
 		got <- err
 	}()
 	waitFor(t, do, "a reader waits", func() bool { return len(b.readers) == 1 })
@@ -440,9 +440,9 @@ func waitFor(t *testing.T, do func(func()), what string, done func() bool) {
 // Whatever comes for a request, it is refused or answered.
 func FuzzRequest(f *testing.F) {
 	f.Add(append(slices.Clone(make([]byte, 40)), 1, 2, 3))
-	f.Fuzz(func(t *testing.T, octets []byte) {
-		if len(octets) >= 4 {
-			native.PutUint32(octets, uint32(len(octets)))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if len(raw) >= 4 {
+			native.PutUint32(raw, uint32(len(raw)))
 		}
 		null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 		if err != nil {
@@ -456,7 +456,7 @@ func FuzzRequest(f *testing.F) {
 			handles: map[uint64]*handle{1: {Handle: b}}, texts: map[uint64][]byte{2: []byte("text")}, waiting: map[uint64]*waiting{},
 		}
 		c.id(&folder{[]Entry{{"box", b}, {"text", &note{"x"}}}})
-		r, ok := parseRequest(octets)
+		r, ok := parseRequest(raw)
 		if !ok {
 			return
 		}

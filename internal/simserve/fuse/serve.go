@@ -50,13 +50,13 @@ func Serve(ctx context.Context, f *os.File, config Config) error {
 		}
 		r, ok := parseRequest(buffer[:n])
 		if !ok {
-			return fmt.Errorf("/dev/fuse: a request of %d octets that says it has %d", n, native.Uint32(buffer))
+			return fmt.Errorf("/dev/fuse: a request of %d bytes that says it has %d", n, native.Uint32(buffer))
 		}
 		config.Do(func() { c.serve(&r) })
 	}
 }
 
-// disconnected tells whether the kernel has ended the connection. It wakes a
+// disconnected reports whether the kernel has ended the connection. It wakes a
 // read that waits then with an error condition and no data, for which package os
 // has an error that it does not export ("not pollable") instead of ENODEV.
 func disconnected(f *os.File) bool {

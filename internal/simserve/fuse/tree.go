@@ -69,7 +69,7 @@ func (o *Opening) Reply(h Handle, errno unix.Errno) bool {
 
 // Reading is a program that reads from a device.
 type Reading struct {
-	// Size is the room in its buffer, in octets.
+	// Size is the room in its buffer, in bytes.
 	Size int
 	// NonBlocking is set when the program does not want to wait.
 	NonBlocking bool
@@ -81,8 +81,8 @@ type Reading struct {
 	*waiting
 }
 
-// Reply ends the read with octets or an error. It reports false when the
-// program has given up: the octets are not lost, the caller keeps them.
+// Reply ends the read with bytes or an error. It reports false when the
+// program has given up: the bytes are not lost, the caller keeps them.
 func (r *Reading) Reply(data []byte, errno unix.Errno) bool {
 	if errno != 0 {
 		return r.fail(errno)

@@ -15,7 +15,7 @@ const (
 	rootID = 1
 )
 
-// MaxTransfer is the most octets that one read or write moves; the kernel
+// MaxTransfer is the most bytes that one read or write moves; the kernel
 // splits longer ones.
 const MaxTransfer = 1 << 20
 

@@ -43,7 +43,7 @@ func (k *kernel) answered() (unique uint64, errno unix.Errno, body []byte, some 
 		return 0, 0, nil, false
 	}
 	if n < outHeaderSize || int(native.Uint32(b)) != n {
-		k.t.Fatalf("an answer of %d octets: %x", n, b[:min(n, 64)])
+		k.t.Fatalf("an answer of %d bytes: %x", n, b[:min(n, 64)])
 	}
 	return native.Uint64(b[8:]), unix.Errno(-int32(native.Uint32(b[4:]))), b[outHeaderSize:n], true
 }
@@ -77,7 +77,7 @@ func (k *kernel) ask(op opcode, node uint64, body []byte) (unix.Errno, []byte) {
 	return errno, out
 }
 
-// words are numbers of 4 octets one after another, and longs of 8.
+// words are numbers of 4 bytes one after another, and longs of 8.
 func words(list ...uint32) (out []byte) {
 	for _, x := range list {
 		out = native.AppendUint32(out, x)
@@ -136,7 +136,7 @@ func TestEveryRequest(t *testing.T) {
 	first := appendDirent(nil, boxNode, 1, unix.S_IFREG|0o600, "box")
 	both := appendDirent(slices.Clone(first), textNode, 2, unix.S_IFREG|0o444, "text")
 	if len(first) != 32 || len(both) != 64 {
-		t.Fatalf("entries of %d and %d octets", len(first), len(both)-len(first))
+		t.Fatalf("entries of %d and %d bytes", len(first), len(both)-len(first))
 	}
 	list := func(offset uint64, size uint32) []byte { return append(longs(0, offset), words(size, 0)...) }
 	check("opendir", opOpendir, rootID, nil, 0, make([]byte, 16))
@@ -259,23 +259,23 @@ func TestRequestsThatAreNone(t *testing.T) {
 		native.PutUint32(b, uint32(x.says))
 		r, ok := parseRequest(b[:x.has])
 		if ok != x.ok || ok && len(r.body) != x.says-inHeaderSize {
-			t.Errorf("%d octets that say %d: %v, a body of %d", x.has, x.says, ok, len(r.body))
+			t.Errorf("%d bytes that say %d: %v, a body of %d", x.has, x.says, ok, len(r.body))
 		}
 	}
 	r := request{body: words(1, 2, 3)}
 	for at, want := range map[int]uint32{0: 1, 4: 2, 8: 3, 9: 0, 12: 0, 100: 0} {
 		if got := r.u32(at); got != want {
-			t.Errorf("4 octets at %d: %d, want %d", at, got, want)
+			t.Errorf("4 bytes at %d: %d, want %d", at, got, want)
 		}
 	}
 	for at, want := range map[int]uint64{4: native.Uint64(words(2, 3)), 5: 0, 12: 0, 100: 0} {
 		if got := r.u64(at); got != want {
-			t.Errorf("8 octets at %d: %d, want %d", at, got, want)
+			t.Errorf("8 bytes at %d: %d, want %d", at, got, want)
 		}
 	}
 	for at, want := range map[int]int{0: 12, 4: 8, 12: 0, 13: 0} {
 		if got := len(r.from(at)); got != want {
-			t.Errorf("from %d: %d octets, want %d", at, got, want)
+			t.Errorf("from %d: %d bytes, want %d", at, got, want)
 		}
 	}
 }

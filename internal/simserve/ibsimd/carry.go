@@ -98,7 +98,7 @@ func (s *Server) send(c *client, p *datagram) {
 
 // source is the LID that a packet from a place bears: the permissive one by
 // directed route, and while the port has none.
-func (s *Server) source(p *place, m *madOctets, dlid ib.LID) ib.LID {
+func (s *Server) source(p *place, m *madBytes, dlid ib.LID) ib.LID {
 	if m.isDirected() && dlid == ib.LIDPermissive {
 		return ib.LIDPermissive
 	}
@@ -115,7 +115,7 @@ func (s *Server) lid(p *place) ib.LID { return s.fabric.Agent(p.node.GUID).Port(
 func (s *Server) deliver() {
 	for _, p := range s.places {
 		for p.attachment.Receive(&s.delivery) {
-			m := (*madOctets)(&s.delivery.MAD)
+			m := (*madBytes)(&s.delivery.MAD)
 			dlid := ib.LIDPermissive
 			if s.delivery.SLID != ib.LIDPermissive {
 				dlid = s.lid(p)
@@ -133,7 +133,7 @@ func (s *Server) deliver() {
 }
 
 // answered brings an answer to the client that asked.
-func (s *Server) answered(at *place, m *madOctets, slid, dlid ib.LID) {
+func (s *Server) answered(at *place, m *madBytes, slid, dlid ib.LID) {
 	r, c := s.find(m)
 	if r == nil || r.state != underWay || c.place != at || !m.isDirected() && slid != r.packet.dlid() {
 		return // too late, the requester has left, or the answer is not from the port that was asked
@@ -156,7 +156,7 @@ func (s *Server) answered(at *place, m *madOctets, slid, dlid ib.LID) {
 }
 
 // toManager brings a request or a trap to the subnet manager at a place.
-func (s *Server) toManager(at *place, m *madOctets, slid, dlid ib.LID) {
+func (s *Server) toManager(at *place, m *madBytes, slid, dlid ib.LID) {
 	r, asking := s.find(m)
 	manager := at.manager()
 	var out *datagram
@@ -184,7 +184,7 @@ func (s *Server) toManager(at *place, m *madOctets, slid, dlid ib.LID) {
 
 // find finds the request that a datagram in the fabric is, or answers, and the
 // client that asked.
-func (s *Server) find(m *madOctets) (*request, *client) {
+func (s *Server) find(m *madBytes) (*request, *client) {
 	slot, index := int(m.tag()>>indexBits)-1, int(m.tag()&(maxRequests-1))
 	if slot < 0 || slot >= maxClients || s.clients[slot] == nil || index >= len(s.clients[slot].requests) {
 		return nil, nil
@@ -236,7 +236,7 @@ func (s *Server) sighted(g fabric.Sighting) {
 		s.counters.Crossed(g.Exit, g.Entry)
 	case fabric.SeenDiscarded:
 		s.counters.Discarded(g.Node, g.Port, g.Reason)
-		m := (*madOctets)(g.MAD)
+		m := (*madBytes)(g.MAD)
 		if r, c := s.find(m); r != nil && r.state == underWay && !s.config.RealTime {
 			s.giveUp(c, m.tag())
 		}
@@ -250,7 +250,7 @@ func (s *Server) sighted(g fabric.Sighting) {
 // ended as such on the way.
 func (s *Server) sightedData(g fabric.DataSighting) {
 	if g.Outcome.IsDrop() && !s.config.RealTime {
-		if m := generalIn(g.Octets); m != nil {
+		if m := generalIn(g.Bytes); m != nil {
 			if r, c := s.find(m); r != nil && r.state == underWay {
 				s.giveUp(c, m.tag())
 			}
@@ -266,12 +266,12 @@ func (s *Server) sightedData(g fabric.DataSighting) {
 
 // generalIn is the general management datagram in a data packet, nil when it is
 // none.
-func generalIn(octets []byte) *madOctets {
-	v, err := packet.Parse(octets)
+func generalIn(bytes []byte) *madBytes {
+	v, err := packet.Parse(bytes)
 	if err != nil || v.DETH == nil || v.BTH.DestQP() != ib.QP1 || len(v.Payload) != mad.Size {
 		return nil
 	}
-	return (*madOctets)(v.Payload)
+	return (*madBytes)(v.Payload)
 }
 
 // flush sends a client what waits for it.

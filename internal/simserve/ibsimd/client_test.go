@@ -37,7 +37,7 @@ const (
 	silenceWait = 150 * time.Millisecond // for what must not come
 )
 
-// rawClient speaks the protocol octet by octet.
+// rawClient speaks the protocol byte by byte.
 type rawClient struct {
 	testing.TB
 	server    string
@@ -139,7 +139,7 @@ func (c *rawClient) askRaw(b []byte) (uint32, []byte) {
 	answer := make([]byte, 100)
 	n, err := c.ctl.Read(answer)
 	if err != nil || n != 80 {
-		c.Fatalf("control request % x: answer of %d octets, %v", b[:min(len(b), 16)], n, err)
+		c.Fatalf("control request % x: answer of %d bytes, %v", b[:min(len(b), 16)], n, err)
 	}
 	return binary.NativeEndian.Uint32(answer[8:]), answer[16:80]
 }
@@ -203,7 +203,7 @@ func (c *rawClient) receive(wait time.Duration) *datagram {
 		return nil
 	}
 	if err != nil || n != 288 {
-		c.Fatalf("data: %d octets, %v", n, err)
+		c.Fatalf("data: %d bytes, %v", n, err)
 	}
 	return &datagram{
 		dlid: binary.BigEndian.Uint16(b[0:]), slid: binary.BigEndian.Uint16(b[4:]),

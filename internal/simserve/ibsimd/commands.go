@@ -215,7 +215,7 @@ func (c *Console) loss(w *words) error {
 	}
 	return c.server.fabric.ChangeFault(n.GUID, func(f *fabric.Fault) {
 		f.Drop = func(_ time.Duration, in ib.PortNum, m *[mad.Size]byte) bool {
-			return rules[in].loses((*madOctets)(m)) && c.random.Uint64N(100) < rules[in].percent
+			return rules[in].loses((*madBytes)(m)) && c.random.Uint64N(100) < rules[in].percent
 		}
 	})
 }
@@ -223,7 +223,7 @@ func (c *Console) loss(w *words) error {
 // loses reports whether a packet is one that the rule is about. A rule with an
 // attribute is about requests at the end of their way, as far as that can be
 // told: LID-routed ones anywhere.
-func (r lossRule) loses(m *madOctets) bool {
+func (r lossRule) loses(m *madBytes) bool {
 	if r.attribute == 0 {
 		return true
 	}

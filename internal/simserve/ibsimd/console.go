@@ -152,7 +152,7 @@ func (c *Console) Execute(line string) error {
 // Limits of command files.
 const (
 	maxCommandFiles = 8       // that call one another
-	maxCommandLine  = 1 << 16 // octets
+	maxCommandLine  = 1 << 16 // bytes
 )
 
 // Run carries out every line of in, and reports on out what could not be done.

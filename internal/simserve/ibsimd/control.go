@@ -167,7 +167,7 @@ func (s *Server) connect(payload *[payloadSize]byte, from *DgramAddress) bool {
 }
 
 // slotFor finds a number for a client, -1 for none: the one that it has, when it
-// begins anew.
+// begins again.
 func (s *Server) slotFor(from *DgramAddress) int {
 	if c := s.clientAt(from); c != nil {
 		s.forget(c)

@@ -135,9 +135,9 @@ func TestSenselessControlRequests(t *testing.T) {
 		return b
 	}
 	for name, b := range map[string][]byte{
-		"one octet":           {1},
-		"79 octets":           whole(func([]byte) {})[:79],
-		"81 octets":           append(whole(func([]byte) {}), 0),
+		"one byte":            {1},
+		"79 bytes":            whole(func([]byte) {})[:79],
+		"81 bytes":            append(whole(func([]byte) {}), 0),
 		"wrong magic":         whole(func(b []byte) { b[0]++ }),
 		"kind 0":              whole(func(b []byte) { b[8] = 0 }),
 		"unknown kind":        whole(func(b []byte) { b[8] = 11 }),
@@ -192,7 +192,7 @@ func TestPlaces(t *testing.T) {
 	}
 	a.die()
 	waitFor(t, "a dead manager's bit goes away by itself", func() bool { return !isSM(t, s, s.Topology().Nodes[2].GUID) })
-	// A client that begins anew keeps one place only.
+	// A client that begins again keeps one place only.
 	for range 30 {
 		if kind, _ := b.connect("three", false); kind != ctlConnect {
 			t.Fatalf("connecting again: answer %d", kind)

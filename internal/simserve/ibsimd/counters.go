@@ -44,7 +44,7 @@ type loss struct {
 }
 
 // madWords is the length of a datagram's packet, LRH to ICRC, in words of 4
-// octets.
+// bytes.
 const madWords = 72
 
 // New makes counters for the nodes of a topology; the fabric made of it has to be set

@@ -1,5 +1,5 @@
 // dgram*.go: provides datagram sockets, abstract Unix and UDP, for a server of many
-// small datagrams: addresses as octets, several datagrams per system call, and cheap
+// small datagrams: addresses as bytes, several datagrams per system call, and cheap
 // waits.
 //
 // Only Poll waits. An operation that could not be done at once
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// DgramBuffer is asked for in octets; the kernel may give less.
+// DgramBuffer is asked for in bytes; the kernel may give less.
 const DgramBuffer = 4 << 20
 
 // AwaitTime is how long Await waits: the kernel may round it up to its next tick or

@@ -11,41 +11,41 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DgramAddress is a socket address as the kernel writes it, octet by octet: what a
+// DgramAddress is a socket address as the kernel writes it, byte by byte: what a
 // datagram came from can be compared and answered whatever its form. (A name in
 // the abstract namespace may or may not have a closing zero that counts.)
 type DgramAddress struct {
-	octets [unix.SizeofSockaddrAny]byte
-	size   uint32
+	bytes [unix.SizeofSockaddrAny]byte
+	size  uint32
 }
 
 // IsNamed reports whether there is anything to answer to.
 func (a *DgramAddress) IsNamed() bool { return a.size > 2 }
 
 // IPv4 is the address's, which must be one of Internet.
-func (a *DgramAddress) IPv4() netip.Addr { return netip.AddrFrom4([4]byte(a.octets[4:8])) }
+func (a *DgramAddress) IPv4() netip.Addr { return netip.AddrFrom4([4]byte(a.bytes[4:8])) }
 
 // Abstract is a name in the abstract namespace as ibsim writes it: with a
 // closing zero that counts.
 func Abstract(name string) (e DgramAddress) {
-	binary.NativeEndian.PutUint16(e.octets[0:], unix.AF_UNIX)
-	e.size = uint32(3 + copy(e.octets[3:], name) + 1)
+	binary.NativeEndian.PutUint16(e.bytes[0:], unix.AF_UNIX)
+	e.size = uint32(3 + copy(e.bytes[3:], name) + 1)
 	return e
 }
 
 // Internet is an IPv4 address and a UDP port.
 func Internet(a netip.Addr, port uint16) (e DgramAddress) {
-	binary.NativeEndian.PutUint16(e.octets[0:], unix.AF_INET)
-	binary.BigEndian.PutUint16(e.octets[2:], port)
+	binary.NativeEndian.PutUint16(e.bytes[0:], unix.AF_INET)
+	binary.BigEndian.PutUint16(e.bytes[2:], port)
 	ip := a.As4()
-	copy(e.octets[4:], ip[:])
+	copy(e.bytes[4:], ip[:])
 	e.size = unix.SizeofSockaddrInet4
 	return e
 }
 
 // ListenDgram makes a datagram socket of this address.
 func ListenDgram(at DgramAddress) (fd int, err error) {
-	family := int(binary.NativeEndian.Uint16(at.octets[0:]))
+	family := int(binary.NativeEndian.Uint16(at.bytes[0:]))
 	fd, err = unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, fmt.Errorf("socket: %w", err)
@@ -74,9 +74,9 @@ func EventCounter() (fd int, err error) {
 	return fd, nil
 }
 
-// Unread is how many octets of a socket's buffer are taken by what was sent and
+// Unread is how many bytes of a socket's buffer are taken by what was sent and
 // nobody has read.
-func Unread(fd int) (octets int, err error) { return unix.IoctlGetInt(fd, unix.SIOCOUTQ) }
+func Unread(fd int) (bytes int, err error) { return unix.IoctlGetInt(fd, unix.SIOCOUTQ) }
 
 // NoteUsers has the kernel add to every datagram of a local socket which user sent it; see
 // Receiver.User.
@@ -93,7 +93,7 @@ func ConnectDgram(fd int, to DgramAddress) error { return addressCall(unix.SYS_C
 // DgramAnswers reports whether a socket is there. It may be one that accepts datagrams only
 // from another peer.
 func DgramAnswers(to DgramAddress) bool {
-	fd, err := unix.Socket(int(binary.NativeEndian.Uint16(to.octets[0:])), unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	fd, err := unix.Socket(int(binary.NativeEndian.Uint16(to.bytes[0:])), unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return true // cannot tell
 	}
@@ -102,7 +102,7 @@ func DgramAnswers(to DgramAddress) bool {
 }
 
 func addressCall(call uintptr, fd int, at *DgramAddress) error {
-	_, _, errno := unix.Syscall(call, uintptr(fd), uintptr(unsafe.Pointer(&at.octets)), uintptr(at.size))
+	_, _, errno := unix.Syscall(call, uintptr(fd), uintptr(unsafe.Pointer(&at.bytes)), uintptr(at.size))
 	if errno != 0 {
 		return errno
 	}
@@ -123,17 +123,17 @@ func (m *message) set(iovec *unix.Iovec, data *byte, size int) {
 }
 
 // DgramReceiver takes several datagrams at once. Datagrams longer than its slots
-// show with one octet more than they should have.
+// show with one byte more than they should have.
 type DgramReceiver struct {
 	slot     int
 	buffer   []byte
 	messages []message
 	iovecs   []unix.Iovec
 	Senders  []DgramAddress // empty unless they are noted
-	users    []byte         // what the kernel adds to each, userSize octets; empty as Senders
+	users    []byte         // what the kernel adds to each, userSize bytes; empty as Senders
 }
 
-// NewReceiver makes one for count datagrams of at most size octets, with or
+// NewReceiver makes one for count datagrams of at most size bytes, with or
 // without a note of who sent them.
 func NewReceiver(count, size int, noteSenders bool) *DgramReceiver {
 	r := &DgramReceiver{
@@ -181,7 +181,7 @@ func (r *DgramReceiver) Receive(fd int) (count int, err error) {
 	for i := range r.Senders {
 		r.Senders[i] = DgramAddress{}
 		h := &r.messages[i].header
-		h.Name, h.Namelen = &r.Senders[i].octets[0], uint32(len(r.Senders[i].octets))
+		h.Name, h.Namelen = &r.Senders[i].bytes[0], uint32(len(r.Senders[i].bytes))
 		h.Control = &r.users[i*userSize]
 		h.SetControllen(userSize)
 	}
@@ -225,7 +225,7 @@ func SendTo(fd int, data []byte, to *DgramAddress) {
 	var iovec unix.Iovec
 	messages := make([]message, 1)
 	messages[0].set(&iovec, &data[0], len(data))
-	messages[0].header.Name, messages[0].header.Namelen = &to.octets[0], to.size
+	messages[0].header.Name, messages[0].header.Namelen = &to.bytes[0], to.size
 	_, _ = batchCall(unix.SYS_SENDMMSG, fd, messages)
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
-// FuzzSockets gives a server arbitrary octets on its control socket and from
+// FuzzSockets gives a server arbitrary bytes on its control socket and from
 // clients, a subnet manager among them, and holds it to its limits.
 func FuzzSockets(f *testing.F) {
 	request := make([]byte, controlSize)

@@ -27,7 +27,7 @@ func (s *Server) general(c *client, p *datagram) {
 // leaves; the protocol does not tell. What answers a datagram takes the entry that
 // it came by, anything else the first whose partition the destination is in as
 // well; where there is none, entry 0.
-func (s *Server) keyIndex(from *place, m *madOctets, dlid ib.LID) uint16 {
+func (s *Server) keyIndex(from *place, m *madBytes, dlid ib.LID) uint16 {
 	if m.method().IsResponse() {
 		if index, known := from.came[origin{dlid, m.transaction()}]; known {
 			return index
@@ -60,8 +60,8 @@ const originsMax = 4096
 
 // deliverGeneral delivers the datagrams that arrived at queue pair 1 of a place.
 func (s *Server) deliverGeneral(p *place) {
-	p.gsi.Receive(func(c *endpoint.Completion, octets *[mad.Size]byte) {
-		m := (*madOctets)(octets)
+	p.gsi.Receive(func(c *endpoint.Completion, bytes *[mad.Size]byte) {
+		m := (*madBytes)(bytes)
 		switch {
 		case m.method().IsResponse():
 			m.hideMask2()
@@ -84,7 +84,7 @@ func (s *Server) deliverGeneral(p *place) {
 // hideMask2 takes CapabilityMask2 out of a ClassPortInfo of performance management. What
 // libumad2sim hands to a program lacks the last counters of the newer form of
 // PortCountersExtended, so that diagnostics which ask for them show garbage.
-func (m *madOctets) hideMask2() {
+func (m *madBytes) hideMask2() {
 	if m.class() != mad.ClassPerfMgt || m.attribute() != uint16(mad.AttrClassPortInfo) {
 		return
 	}

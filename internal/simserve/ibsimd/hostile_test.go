@@ -85,7 +85,7 @@ func TestForeignDatagrams(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r := c.receive(silenceWait / 3); r != nil {
-			t.Errorf("%d octets: %+v", len(b), r)
+			t.Errorf("%d bytes: %+v", len(b), r)
 		}
 	}
 	c.alive()
@@ -167,7 +167,7 @@ func TestFlood(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 64<<20 {
-		t.Errorf("the heap has grown by %d octets", grown)
+		t.Errorf("the heap has grown by %d bytes", grown)
 	}
 	t.Logf("%d packets of a flood; %d questions in %v", sent, questions, took)
 }

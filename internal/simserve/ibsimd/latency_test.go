@@ -31,7 +31,7 @@ func loop(t testing.TB, c *rawClient, question []byte, count int) float64 {
 			t.Fatal(err)
 		}
 		if n, err := unix.Read(fd, answer); err != nil || n != len(question) || answer[32+3] != 0x81 {
-			t.Fatalf("answer of %d octets, %v", n, err)
+			t.Fatalf("answer of %d bytes, %v", n, err)
 		}
 	}
 	return float64(count) / time.Since(begin).Seconds()

@@ -28,7 +28,7 @@ func newRecorder(w io.Writer, start time.Time) (*recorder, error) {
 }
 
 // record adds a datagram. Its errors show in flush.
-func (r *recorder) record(now time.Duration, m *madOctets, slid, dlid ib.LID) {
+func (r *recorder) record(now time.Duration, m *madBytes, slid, dlid ib.LID) {
 	r.Datagram(now, packet.MADPacket{QP: m.queuePair(), SLID: slid, DLID: dlid, PKey: ib.PKeyDefaultFull, MAD: m[:]})
 }
 

@@ -41,7 +41,7 @@ func TestCaptureHasBothWays(t *testing.T) {
 			t.Fatal(err)
 		}
 		if head := file.Len(); captures != (head > 0) {
-			t.Errorf("captures %v: %d octets before anything came", captures, head)
+			t.Errorf("captures %v: %d bytes before anything came", captures, head)
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)

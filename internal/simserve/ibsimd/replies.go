@@ -12,10 +12,10 @@ import (
 // answer never has more than one unread.
 type replies struct {
 	fd   int
-	room int // octets of the buffer
+	room int // bytes of the buffer
 
 	// shunned are clients that were expelled for what they left unread, which
-	// is lost octets. All is forgiven when everything has been read.
+	// is lost bytes. All is forgiven when everything has been read.
 	shunned []DgramAddress
 	lost    int
 }
@@ -38,17 +38,17 @@ func newReplies(fd int) replies {
 	return replies{fd: fd, room: room}
 }
 
-// unread is how many octets of the buffer are taken; when none are, all counts
+// unread is how many bytes of the buffer are taken; when none are, all counts
 // start again.
 func (r *replies) unread(clients []*client) int {
-	octets, err := Unread(r.fd)
-	r.lost = min(r.lost, octets)
-	if err != nil || octets == 0 {
+	bytes, err := Unread(r.fd)
+	r.lost = min(r.lost, bytes)
+	if err != nil || bytes == 0 {
 		r.shunned = r.shunned[:0]
 		startAgain(clients)
 		return 0
 	}
-	return octets
+	return bytes
 }
 
 func startAgain(clients []*client) {

@@ -18,7 +18,7 @@ type namespace struct {
 // DefaultSocket is the base of the socket names when none is given.
 const DefaultSocket = "sim"
 
-// maxBase is what a base may have of the 107 octets of a name: the longest
+// maxBase is what a base may have of the 107 bytes of a name: the longest
 // ending has some 15.
 const maxBase = 80
 
@@ -38,7 +38,7 @@ func newNamespace(base, udp string) (namespace, error) {
 		base = DefaultSocket
 	}
 	if len(base) > maxBase {
-		return namespace{}, fmt.Errorf("socket name of %d octets: want at most %d", len(base), maxBase)
+		return namespace{}, fmt.Errorf("socket name of %d bytes: want at most %d", len(base), maxBase)
 	}
 	return namespace{base: base}, nil
 }

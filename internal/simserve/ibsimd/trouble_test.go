@@ -13,7 +13,7 @@ import (
 // the counters of the other end say so.
 func TestConsoleTroublesLinks(t *testing.T) {
 	d := newDesk(t)
-	octets, v, err := packet.Append(nil, packet.OpCodeUDSendOnly, false, make([]byte, 4000))
+	bytes, v, err := packet.Append(nil, packet.OpCodeUDSendOnly, false, make([]byte, 4000))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func TestConsoleTroublesLinks(t *testing.T) {
 	v.LRH.SetDLID(lidThree)
 	v.BTH.SetPKey(ib.PKeyDefaultFull)
 	v.BTH.SetDestQP(2)
-	if err := packet.Seal(octets); err != nil {
+	if err := packet.Seal(bytes); err != nil {
 		t.Fatal(err)
 	}
 	// sent is how many of so many packets from one were spoiled, and how many overran
@@ -36,7 +36,7 @@ func TestConsoleTroublesLinks(t *testing.T) {
 			p := f.Counters(nodes["sw"]).Port(1)
 			spoiled, overran = p.LocalPhysicalErrors, p.BufferOverrunErrors
 			for range n {
-				if err := f.Inject(nodes["one"], 1, octets); err != nil {
+				if err := f.Inject(nodes["one"], 1, bytes); err != nil {
 					t.Error(err)
 				}
 			}

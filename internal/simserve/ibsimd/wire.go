@@ -10,8 +10,8 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// A control request and its answer, in the machine's own octet order:
-// magic, client, kind, length of the payload, 64 octets of payload.
+// A control request and its answer, in the machine's own byte order:
+// magic, client, kind, length of the payload, 64 bytes of payload.
 const (
 	controlSize  = 80
 	controlMagic = 0xDEADBEEF
@@ -44,7 +44,7 @@ const (
 	controlGetPKeys
 )
 
-// Offsets in the payload of a connect request, in octets: a number that names
+// Offsets in the payload of a connect request, in bytes: a number that names
 // the client's data socket (the client's number in the answer), a queue pair
 // that nobody uses, whether the client is a subnet manager, and a node's name
 // with a closing zero.
@@ -64,8 +64,8 @@ func nodeName(payload *[payloadSize]byte) string {
 // keysInAnswer is the number of P_Keys that GET_PKEYS tells of.
 const keysInAnswer = 32
 
-// datagram is what travels on a data socket: a header of 32 octets and the MAD.
-// LIDs stand big-endian in the first two of four octets, all other fields are
+// datagram is what travels on a data socket: a header of 32 bytes and the MAD.
+// LIDs stand big-endian in the first two of four bytes, all other fields are
 // big-endian.
 type datagram [packetSize]byte
 
@@ -84,9 +84,9 @@ const (
 	statusNoAnswer = 110
 )
 
-func (p *datagram) mad() *madOctets { return (*madOctets)(p[offMAD:]) }
-func (p *datagram) dlid() ib.LID    { return ib.LID(binary.BigEndian.Uint16(p[offDLID:])) }
-func (p *datagram) destQP() ib.QPN  { return ib.QPN(binary.BigEndian.Uint32(p[offDestQP:])) }
+func (p *datagram) mad() *madBytes { return (*madBytes)(p[offMAD:]) }
+func (p *datagram) dlid() ib.LID   { return ib.LID(binary.BigEndian.Uint16(p[offDLID:])) }
+func (p *datagram) destQP() ib.QPN { return ib.QPN(binary.BigEndian.Uint32(p[offDestQP:])) }
 
 // address fills in the header of a packet to a client; the MAD is left as it
 // is.
@@ -113,19 +113,19 @@ func (p *datagram) measure() {
 	}
 }
 
-// madOctets is a datagram in its octets; no more of it is decoded here than
+// madBytes is a datagram in its bytes; no more of it is decoded here than
 // says where it goes.
-type madOctets [mad.Size]byte
+type madBytes [mad.Size]byte
 
-func (m *madOctets) class() mad.Class   { return mad.Class(m[mad.OffsetClass]) }
-func (m *madOctets) method() mad.Method { return mad.Method(m[mad.OffsetMethod]) }
-func (m *madOctets) isDirected() bool   { return m.class() == mad.ClassSubnDirected }
-func (m *madOctets) isSMP() bool        { return m.isDirected() || m.class() == mad.ClassSubnLID }
-func (m *madOctets) attribute() uint16  { return binary.BigEndian.Uint16(m[mad.OffsetAttributeID:]) }
+func (m *madBytes) class() mad.Class   { return mad.Class(m[mad.OffsetClass]) }
+func (m *madBytes) method() mad.Method { return mad.Method(m[mad.OffsetMethod]) }
+func (m *madBytes) isDirected() bool   { return m.class() == mad.ClassSubnDirected }
+func (m *madBytes) isSMP() bool        { return m.isDirected() || m.class() == mad.ClassSubnLID }
+func (m *madBytes) attribute() uint16  { return binary.BigEndian.Uint16(m[mad.OffsetAttributeID:]) }
 
 // wantsAnswer reports whether a datagram is a request that is answered. Traps,
 // TrapRepress and Send are not.
-func (m *madOctets) wantsAnswer() bool {
+func (m *madBytes) wantsAnswer() bool {
 	switch m.method() {
 	case mad.MethodTrap, mad.MethodTrapRepress, mad.MethodSend:
 		return false
@@ -135,7 +135,7 @@ func (m *madOctets) wantsAnswer() bool {
 
 // patience is how long a request may be in the fabric: an agent answers at once,
 // a program takes its time.
-func (m *madOctets) patience() time.Duration {
+func (m *madBytes) patience() time.Duration {
 	if m.isSMP() && m.attribute() != uint16(smp.AttrSMInfo) {
 		return AnswerTime
 	}
@@ -144,20 +144,20 @@ func (m *madOctets) patience() time.Duration {
 
 // tag is bits 63 to 48 of the transaction identifier, which belong to the
 // simulator while a datagram is in the fabric; see request.
-func (m *madOctets) tag() uint16     { return binary.BigEndian.Uint16(m[mad.OffsetTransactionID:]) }
-func (m *madOctets) setTag(t uint16) { binary.BigEndian.PutUint16(m[mad.OffsetTransactionID:], t) }
+func (m *madBytes) tag() uint16     { return binary.BigEndian.Uint16(m[mad.OffsetTransactionID:]) }
+func (m *madBytes) setTag(t uint16) { binary.BigEndian.PutUint16(m[mad.OffsetTransactionID:], t) }
 
 // transaction is the whole transaction identifier.
-func (m *madOctets) transaction() uint64 { return binary.BigEndian.Uint64(m[mad.OffsetTransactionID:]) }
+func (m *madBytes) transaction() uint64 { return binary.BigEndian.Uint64(m[mad.OffsetTransactionID:]) }
 
 // concerns reports whether two datagrams are of one transaction: the same
 // class, attribute and transaction, tag left out.
-func (m *madOctets) concerns(o *madOctets) bool {
+func (m *madBytes) concerns(o *madBytes) bool {
 	return m.class() == o.class() && m.attribute() == o.attribute() && [6]byte(m[mad.OffsetTransactionID+2:]) == [6]byte(o[mad.OffsetTransactionID+2:])
 }
 
 // queuePair is where datagrams of the class go.
-func (m *madOctets) queuePair() ib.QPN {
+func (m *madBytes) queuePair() ib.QPN {
 	if m.isSMP() {
 		return ib.QP0
 	}

@@ -95,11 +95,11 @@ func written(h umad.Header, long bool, m []byte) []byte {
 	return append(out, m...)
 }
 
-func (b *bench) wantWrite(octets []byte, want umad.Errno) {
+func (b *bench) wantWrite(raw []byte, want umad.Errno) {
 	b.Helper()
-	n, errno := b.file.Write(b.now, octets)
-	if errno != want || errno == umad.OK && n != len(octets) {
-		b.Errorf("write of %d octets: %d, %v, want %v", len(octets), n, errno, want)
+	n, errno := b.file.Write(b.now, raw)
+	if errno != want || errno == umad.OK && n != len(raw) {
+		b.Errorf("write of %d bytes: %d, %v, want %v", len(raw), n, errno, want)
 	}
 }
 
@@ -117,7 +117,7 @@ func (b *bench) wantRead(room int, want umad.Errno) []byte {
 	b.Helper()
 	out, errno := b.file.Read(room)
 	if errno != want {
-		b.Fatalf("read of %d octets: %v, want %v", room, errno, want)
+		b.Fatalf("read of %d bytes: %v, want %v", room, errno, want)
 	}
 	return out
 }

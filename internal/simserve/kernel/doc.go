@@ -18,7 +18,7 @@
 // the agent's number there, by which an answer finds its agent. Within the
 // agent an answer finds its request by transaction, class and path; an answer without
 // a request is dropped. A request with a time-out ends exactly once: with
-// its answer, or after all retries with its header and 24 octets, read back with
+// its answer, or after all retries with its header and 24 bytes, read back with
 // ETIMEDOUT. It ends silently only when the agent or the file is closed, or when the
 // peer ends an RMPP transfer. Its clock starts when Next returns it. A
 // second request with the same transaction and class is refused meanwhile.

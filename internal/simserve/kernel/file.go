@@ -28,7 +28,7 @@ type File struct {
 // message is something to read.
 type message struct {
 	header umad.Header
-	octets []byte
+	bytes  []byte
 	from   ib.LID // whom it counts for in File.waiting, 0 for nobody
 }
 
@@ -118,7 +118,7 @@ func (f *File) unregister(argument []byte) umad.Errno {
 	return umad.OK
 }
 
-// Read takes the first message that fits into room octets: the header, the
+// Read takes the first message that fits into room bytes: the header, the
 // heads of the first datagram and what follows. It answers EAGAIN when there is
 // none, EINVAL when room is too small for it, and ENOSPC, with the header and
 // the first datagram, when it is too small for the rest; the message then stays.
@@ -133,20 +133,20 @@ func (f *File) Read(room int) ([]byte, umad.Errno) {
 		return nil, umad.EAGAIN
 	}
 	m := &f.unread[0]
-	first := min(len(m.octets), mad.Size)
+	first := min(len(m.bytes), mad.Size)
 	if room < size+first {
 		return nil, umad.EINVAL
 	}
 	if m.header.Status == 0 { // of what comes back unanswered it stays as written
-		m.header.Length = uint32(size + len(m.octets))
+		m.header.Length = uint32(size + len(m.bytes))
 	}
-	short := room < size+len(m.octets)
+	short := room < size+len(m.bytes)
 	if !short {
-		first = len(m.octets)
+		first = len(m.bytes)
 	}
 	out := make([]byte, size+first)
 	m.header.Put(out, f.long)
-	copy(out[size:], m.octets[:first])
+	copy(out[size:], m.bytes[:first])
 	if short {
 		return out, umad.ENOSPC
 	}

@@ -12,15 +12,15 @@ import (
 	"github.com/ibwarden/ibwarden/internal/simserve/kernel"
 )
 
-// tape reads decisions from octets; at their end all are zero.
-type tape struct{ octets []byte }
+// tape reads decisions from bytes; at their end all are zero.
+type tape struct{ bytes []byte }
 
 func (t *tape) next() int {
-	if len(t.octets) == 0 {
+	if len(t.bytes) == 0 {
 		return 0
 	}
-	b := t.octets[0]
-	t.octets = t.octets[1:]
+	b := t.bytes[0]
+	t.bytes = t.bytes[1:]
 	return int(b)
 }
 
@@ -137,10 +137,10 @@ func (p *player) write(f *kernel.File) {
 	if p.next()%16 == 15 {
 		m = m[:p.next()]
 	}
-	octets := written(h, p.long[f], m)
-	n, errno := f.Write(p.now, octets)
-	if errno == umad.OK != (n == len(octets)) {
-		p.failf("wrote %d of %d octets and %v", n, len(octets), errno)
+	bytes := written(h, p.long[f], m)
+	n, errno := f.Write(p.now, bytes)
+	if errno == umad.OK != (n == len(bytes)) {
+		p.failf("wrote %d of %d bytes and %v", n, len(bytes), errno)
 	}
 	long := len(m) > 26 && m[26]&1 != 0 && class == mad.ClassSubnAdm
 	if errno != umad.OK || h.TimeoutMilliseconds == 0 && !long {
@@ -191,7 +191,7 @@ func (p *player) read(f *kernel.File, room int) {
 	h, err := umad.ReadHeader(out, p.long[f])
 	m := out[umad.SizeOf(p.long[f]):]
 	if err != nil || len(m) < mad.HeaderSize {
-		p.failf("read %d octets", len(out))
+		p.failf("read %d bytes", len(out))
 		return
 	}
 	method := mad.Method(m[3])
@@ -236,7 +236,7 @@ func (p *player) rare(f *kernel.File) {
 			p.forgetAgent(f, p.registered[f][id])
 		}
 	case 3:
-		f.Ioctl(uint32(p.next()), p.octets[:min(len(p.octets), 40)])
+		f.Ioctl(uint32(p.next()), p.bytes[:min(len(p.bytes), 40)])
 	case 4:
 		p.layer.OpenIsSM()
 	case 5:
@@ -298,31 +298,31 @@ func (p *player) finish() {
 	}
 }
 
-func play(octets []byte) string {
+func play(bytes []byte) string {
 	p := &player{
-		tape: tape{octets}, layer: kernel.New(kernel.Config{}), long: make(map[*kernel.File]bool),
+		tape: tape{bytes}, layer: kernel.New(kernel.Config{}), long: make(map[*kernel.File]bool),
 		registered: make(map[*kernel.File]map[uint32]uint64),
 	}
 	p.layer.SetLMC(1)
-	for len(p.octets) > 0 && p.fault == "" {
+	for len(p.bytes) > 0 && p.fault == "" {
 		p.step()
 	}
 	p.finish()
 	return p.fault
 }
 
-// FuzzLayer: any sequence of calls and octets ends every request at most once,
+// FuzzLayer: any sequence of calls and bytes ends every request at most once,
 // and exactly once unless its agent goes or it goes by RMPP.
 func FuzzLayer(f *testing.F) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 8 {
 		f.Add(tapeOf(r, 500))
 	}
-	f.Fuzz(func(t *testing.T, octets []byte) {
-		if len(octets) > 1<<14 {
+	f.Fuzz(func(t *testing.T, bytes []byte) {
+		if len(bytes) > 1<<14 {
 			return
 		}
-		if fault := play(octets); fault != "" {
+		if fault := play(bytes); fault != "" {
 			t.Error(fault)
 		}
 	})

@@ -63,7 +63,7 @@ func (l *Layer) refuse(p *Packet) {
 
 // hand gives a whole message to its agent's file: an answer only if it was
 // asked for.
-func (l *Layer) hand(a *agent, p *Packet, octets []byte) {
+func (l *Layer) hand(a *agent, p *Packet, bytes []byte) {
 	f := a.file
 	from := l.senderOf(p.Address)
 	switch s := a.match(p); {
@@ -88,7 +88,7 @@ func (l *Layer) hand(a *agent, p *Packet, octets []byte) {
 	if from != 0 {
 		f.waiting[from]++
 	}
-	f.deliver(message{h, octets, from})
+	f.deliver(message{h, bytes, from})
 }
 
 // answerHops is the hop limit for whatever answers a datagram.

@@ -13,7 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/protocol/rmpp"
 )
 
-// offOUI is where a vendor's class has its OUI, in octets from the start.
+// offOUI is where a vendor's class has its OUI, in bytes from the start.
 const offOUI = 37
 
 // bmResponse in the modifier of baseboard management marks an answer.
@@ -53,13 +53,13 @@ type send struct {
 }
 
 // Write takes a header and a datagram or, from an agent that leaves RMPP to
-// the kernel, a message of any length. It returns the octets taken: all.
-func (f *File) Write(now time.Duration, octets []byte) (int, umad.Errno) {
+// the kernel, a message of any length. It returns the bytes taken: all.
+func (f *File) Write(now time.Duration, bytes []byte) (int, umad.Errno) {
 	size := umad.SizeOf(f.long)
-	if len(octets) < size+umad.LeastMAD {
+	if len(bytes) < size+umad.LeastMAD {
 		return 0, umad.EINVAL
 	}
-	h, err := umad.ReadHeader(octets, f.long)
+	h, err := umad.ReadHeader(bytes, f.long)
 	if err != nil || h.ID >= umad.MaxAgents {
 		return 0, umad.EINVAL
 	}
@@ -70,7 +70,7 @@ func (f *File) Write(now time.Duration, octets []byte) (int, umad.Errno) {
 	if f.count+len(f.unread) >= MaxMessages {
 		return 0, umad.ENOMEM
 	}
-	body := octets[size:]
+	body := bytes[size:]
 	class := mad.Class(body[mad.OffsetClass])
 	active := a.kernelRMPP() && hasRMPP(class) && rmppActive(body)
 	switch {
@@ -99,7 +99,7 @@ func (f *File) Write(now time.Duration, octets []byte) (int, umad.Errno) {
 	if !s.long {
 		f.layer.enqueue(s)
 	}
-	return len(octets), umad.OK
+	return len(bytes), umad.OK
 }
 
 func newSend(a *agent, h *umad.Header, body []byte) *send {
@@ -230,7 +230,7 @@ func (l *Layer) timeOut(s *send) {
 	s.agent.file.deliver(message{h, append([]byte(nil), s.packet.MAD[:mad.HeaderSize]...), 0})
 }
 
-// Expire tells that time has passed: what was not answered is sent again or
+// Expire reports whether time has passed: what was not answered is sent again or
 // given back.
 func (l *Layer) Expire(now time.Duration) {
 	for len(l.timers) > 0 && l.timers[0].due <= now {

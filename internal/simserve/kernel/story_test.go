@@ -13,13 +13,13 @@ import (
 )
 
 // wantHeader reads a message and looks at its header.
-func (b *bench) wantHeader(id, status uint32, octets int) []byte {
+func (b *bench) wantHeader(id, status uint32, raw int) []byte {
 	b.Helper()
 	out := b.wantRead(room, umad.OK)
 	h, err := umad.ReadHeader(out, true)
-	if err != nil || h.ID != id || h.Status != status || len(out) != umad.HeaderSize+octets {
-		b.Fatalf("read %d octets for agent %d with status %d (%v), want %d, %d, %d",
-			len(out)-umad.HeaderSize, h.ID, h.Status, err, octets, id, status)
+	if err != nil || h.ID != id || h.Status != status || len(out) != umad.HeaderSize+raw {
+		b.Fatalf("read %d bytes for agent %d with status %d (%v), want %d, %d, %d",
+			len(out)-umad.HeaderSize, h.ID, h.Status, err, raw, id, status)
 	}
 	return out[umad.HeaderSize:]
 }
@@ -163,19 +163,19 @@ func TestLongMessages(t *testing.T) {
 		server.wantWrite(written(umad.Header{ID: sid, LID: 1, QPN: 1}, true, reply), umad.EINVAL)
 		n := carry(0, client.layer, server.layer)
 		if least := (size+199)/200 + 1; n < least {
-			t.Errorf("%d octets: %d packets, want %d at least", size, n, least)
+			t.Errorf("%d bytes: %d packets, want %d at least", size, n, least)
 		}
 		if 56+size > mad.Size {
 			short := client.wantRead(umad.HeaderSize+mad.Size, umad.ENOSPC)
 			sh, _ := umad.ReadHeader(short, true)
 			if len(short) != umad.HeaderSize+mad.Size || int(sh.Length) != umad.HeaderSize+56+size {
-				t.Errorf("%d octets and length %d with a short buffer", len(short), sh.Length)
+				t.Errorf("%d bytes and length %d with a short buffer", len(short), sh.Length)
 			}
 			client.wantRead(umad.HeaderSize+mad.Size-1, umad.EINVAL)
 		}
 		out := client.wantRead(umad.HeaderSize+56+size, umad.OK)
 		if !bytes.Equal(out[umad.HeaderSize+56:], reply[56:]) {
-			t.Errorf("%d octets: others were read than written", size)
+			t.Errorf("%d bytes: others were read than written", size)
 		}
 		server.wantWrite(written(umad.Header{ID: sid, LID: 1, QPN: 1}, true, reply), umad.OK) // the first is done with
 	}

@@ -142,44 +142,44 @@ var registerCases = []abiCase{
 var writeCases = []abiCase{
 	{"write: too short", func(b *bench) {
 		id := b.pkeys().agent(smAgent())
-		all := b.octets(own(id), makeMAD(mad.ClassSubnDirected, mad.MethodGet, 1))
+		all := b.bytes(own(id), makeMAD(mad.ClassSubnDirected, mad.MethodGet, 1))
 		b.wantWrite(all[:umad.HeaderSize+umad.LeastMAD-1], unix.EINVAL)
 	}},
 	{"write: longer than a datagram", func(b *bench) {
 		id := b.pkeys().agent(smAgent())
-		b.wantWrite(b.octets(own(id), append(makeMAD(mad.ClassSubnDirected, mad.MethodGet, 1), 0)), unix.EINVAL)
+		b.wantWrite(b.bytes(own(id), append(makeMAD(mad.ClassSubnDirected, mad.MethodGet, 1), 0)), unix.EINVAL)
 	}},
 	{"write: no agent", func(b *bench) {
 		b.pkeys()
 		m := makeMAD(mad.ClassSubnDirected, mad.MethodGet, 1)
-		b.wantWrite(b.octets(own(0), m), unix.EIO)
-		b.wantWrite(b.octets(own(32), m), unix.EINVAL)
+		b.wantWrite(b.bytes(own(0), m), unix.EIO)
+		b.wantWrite(b.bytes(own(32), m), unix.EINVAL)
 	}},
 	{"write: class without RMPP from an agent with", func(b *bench) {
 		id := b.pkeys().agent(saAgent())
-		b.wantWrite(b.octets(nowhere(id, 100, 0), makeMAD(mad.ClassPerfMgt, mad.MethodGet, 1)), unix.EINVAL)
+		b.wantWrite(b.bytes(nowhere(id, 100, 0), makeMAD(mad.ClassPerfMgt, mad.MethodGet, 1)), unix.EINVAL)
 	}},
 	{"write: GID index beyond the table", func(b *bench) {
 		id := b.pkeys().agent(saAgent())
 		h := nowhere(id, 100, 0)
 		h.GRHPresent, h.GIDIndex = 1, 255
-		b.wantWrite(b.octets(h, makeMAD(mad.ClassSubnAdm, mad.MethodGet, 1)), unix.EINVAL)
+		b.wantWrite(b.bytes(h, makeMAD(mad.ClassSubnAdm, mad.MethodGet, 1)), unix.EINVAL)
 	}},
 	{"write: directed route out of another port, or too long", func(b *bench) {
 		id := b.pkeys().agent(smAgent())
 		m := makeMAD(mad.ClassSubnDirected, mad.MethodGet, 1)
 		m[7], m[129] = 1, 2
-		b.wantWrite(b.octets(own(id), m), unix.EINVAL)
+		b.wantWrite(b.bytes(own(id), m), unix.EINVAL)
 		m[7], m[129] = 64, 1
-		b.wantWrite(b.octets(own(id), m), unix.EINVAL)
+		b.wantWrite(b.bytes(own(id), m), unix.EINVAL)
 	}},
 	{"write: a second request of one transaction and class", func(b *bench) {
 		id := b.pkeys().agent(vendorAgent())
 		m := makeMAD(vendor, mad.MethodGet, 0xAAAA_0000_0007)
 		b.send(nowhere(id, 100, 0), m)
-		b.wantWrite(b.octets(nowhere(id, 100, 0), m), unix.EINVAL)
+		b.wantWrite(b.bytes(nowhere(id, 100, 0), m), unix.EINVAL)
 		binary.BigEndian.PutUint64(m[8:], 7) // the upper half is not the program's
-		b.wantWrite(b.octets(nowhere(id, 100, 0), m), unix.EINVAL)
+		b.wantWrite(b.bytes(nowhere(id, 100, 0), m), unix.EINVAL)
 		binary.BigEndian.PutUint64(m[8:], 8)
 		b.send(nowhere(id, 100, 0), m)
 		b.message()
@@ -222,7 +222,7 @@ var readCases = []abiCase{
 		}
 		b.wantRead(room, unix.EAGAIN)
 	}},
-	{"read: a time-out is the header and 24 octets, after all retries", func(b *bench) {
+	{"read: a time-out is the header and 24 bytes, after all retries", func(b *bench) {
 		id := b.pkeys().agent(vendorAgent())
 		begin := time.Now()
 		b.send(nowhere(id, 60, 2), makeMAD(vendor, mad.MethodGet, 0x77))
@@ -257,11 +257,11 @@ var readCases = []abiCase{
 		said, err := umad.ReadHeader(short, true)
 		want := uint32(umad.HeaderSize + len(long))
 		if err != nil || said.Length < want {
-			b.Errorf("%v, the header says %d octets, want %d", err, said.Length, want)
+			b.Errorf("%v, the header says %d bytes, want %d", err, said.Length, want)
 		}
 		whole := b.wantRead(int(said.Length), nil)
 		if got := whole[umad.HeaderSize:]; len(got) < len(long) || !bytes.Equal(got[56:len(long)], long[56:]) {
-			b.Errorf("%d octets that differ from the %d sent", len(got), len(long))
+			b.Errorf("%d bytes that differ from the %d sent", len(got), len(long))
 		}
 		b.wantRead(room, unix.EAGAIN)
 	}},
@@ -514,13 +514,13 @@ func (b *bench) wantAddress(h, seen umad.Header) {
 // wantOnWire holds the request's packet against its address header.
 func (b *bench) wantOnWire(h *umad.Header, source ib.LID) {
 	b.Helper()
-	var octets []byte
+	var raw []byte
 	select {
-	case octets = <-b.packets:
+	case raw = <-b.packets:
 	default:
 		b.Fatal("no packet left the near host")
 	}
-	v, err := packet.Parse(octets)
+	v, err := packet.Parse(raw)
 	if err != nil {
 		b.Fatal(err)
 	}

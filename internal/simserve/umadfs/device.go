@@ -17,7 +17,7 @@ type File interface {
 	// Ioctl returns what is written back to the program's argument, with an error too.
 	Ioctl(command uint32, argument []byte) ([]byte, umad.Errno)
 	// Write takes a header and a datagram, which are its own, and returns the bytes taken.
-	Write(octets []byte) (int, umad.Errno)
+	Write(bytes []byte) (int, umad.Errno)
 	// Read takes the first message that fits into room bytes. It answers EAGAIN when there
 	// is none, and ENOSPC, with the header and the first datagram, when the message is
 	// longer; it then stays.
@@ -69,9 +69,9 @@ func (p *port) open(now func() time.Duration) func(news func()) (File, umad.Errn
 	}
 }
 
-func (f *layered) Write(octets []byte) (int, umad.Errno) {
+func (f *layered) Write(bytes []byte) (int, umad.Errno) {
 	f.port.follow()
-	return f.File.Write(f.now(), octets)
+	return f.File.Write(f.now(), bytes)
 }
 
 func (f *layered) Close() {

@@ -28,7 +28,7 @@ var Mounts = []string{deviceDir, sysDir, sysMADDir}
 // greetingTime is how long a simulator may take to serve a new namespace.
 const greetingTime = 10 * time.Second
 
-// maxGreeting bounds a message of the handshake, in octets.
+// maxGreeting bounds a message of the handshake, in bytes.
 const maxGreeting = 4096
 
 // greeting asks for the devices of a node; the connections to the kernel come

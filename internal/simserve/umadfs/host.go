@@ -136,7 +136,7 @@ func (p *port) complete(now time.Duration, c *endpoint.Completion, m *[mad.Size]
 		PathBits: uint8(c.DLID & (1<<p.info().LMC - 1)), HasGRH: c.Global,
 	}}
 	if c.Global {
-		p.packet.GRH = readGRH(c.Octets)
+		p.packet.GRH = readGRH(c.Bytes)
 	}
 	p.recordGMP(c.SLID, c.DLID)
 	p.layer.Receive(now, &p.packet)

@@ -21,7 +21,7 @@ func (f *Folder) Add(name string, n fuse.Node) {
 	f.entries = append(f.entries, fuse.Entry{Name: name, Node: n})
 }
 
-// text is a file, made anew for everyone who opens it.
+// text is a file, made again for everyone who opens it.
 type text struct{ content func() string }
 
 func (t *text) Text() string { return t.content() }

@@ -109,7 +109,7 @@ func newWorld(t *testing.T) *world {
 	config.DataTrace = func(s fabric.DataSighting) {
 		if s.Outcome == fabric.OutcomeLeft && (s.Node == w.hosts[0].GUID || s.Node == w.hosts[1].GUID) {
 			select {
-			case w.packets <- append([]byte(nil), s.Octets...):
+			case w.packets <- append([]byte(nil), s.Bytes...):
 			default:
 			}
 		}
@@ -320,24 +320,24 @@ func (f *opened) unregister(id uint32) {
 	f.wantIoctl("UNREGISTER_AGENT", umad.CommandUnregister, umad.EncodeID(id), nil)
 }
 
-// octets puts a header in front of a datagram.
-func (f *opened) octets(h umad.Header, m []byte) []byte {
+// bytes puts a header in front of a datagram.
+func (f *opened) bytes(h umad.Header, m []byte) []byte {
 	out := make([]byte, umad.SizeOf(f.long), umad.SizeOf(f.long)+len(m))
 	h.Put(out, f.long)
 	return append(out, m...)
 }
 
-func (f *opened) wantWrite(octets []byte, want error) {
+func (f *opened) wantWrite(bytes []byte, want error) {
 	f.Helper()
-	n, err := unix.Write(f.fd, octets)
-	if err != want || err == nil && n != len(octets) {
-		f.Errorf("write of %d octets: %d, %v, want %v", len(octets), n, err, want)
+	n, err := unix.Write(f.fd, bytes)
+	if err != want || err == nil && n != len(bytes) {
+		f.Errorf("write of %d bytes: %d, %v, want %v", len(bytes), n, err, want)
 	}
 }
 
 func (f *opened) send(h umad.Header, m []byte) {
 	f.Helper()
-	f.wantWrite(f.octets(h, m), nil)
+	f.wantWrite(f.bytes(h, m), nil)
 }
 
 // wantRead is the result of one read into so much room.
@@ -346,7 +346,7 @@ func (f *opened) wantRead(room int, want error) []byte {
 	buffer := make([]byte, room)
 	n, err := unix.Read(f.fd, buffer)
 	if err != want {
-		f.Fatalf("read into %d octets: %d, %v, want %v", room, n, err, want)
+		f.Fatalf("read into %d bytes: %d, %v, want %v", room, n, err, want)
 	}
 	return buffer[:max(n, 0)]
 }

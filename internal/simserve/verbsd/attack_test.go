@@ -124,7 +124,7 @@ func TestNonsense(t *testing.T) {
 	const open = `{"Number":1,"Call":"open","Version":2,"Node":"red-1"}`
 	for name, tt := range map[string]struct {
 		opened bool
-		octets []byte
+		bytes  []byte
 		code   string // of the answer; empty for none
 	}{
 		"too long":                {false, frame(verbs.MaxFrame+1, ""), "protocol"},
@@ -157,7 +157,7 @@ func TestNonsense(t *testing.T) {
 			if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 				t.Fatal(err)
 			}
-			go func() { _, _ = c.Write(tt.octets) }() // the other end may close before it has all
+			go func() { _, _ = c.Write(tt.bytes) }() // the other end may close before it has all
 			var a verbs.Answer
 			if err := verbs.ReadFrame(c, &a); err != nil {
 				t.Fatal(err)
@@ -384,8 +384,8 @@ func TestLimits(t *testing.T) {
 			t.Fatalf("attachment %d: %v", i, a.Err())
 		}
 	}
-	const octets = verbs.MaxMessage
-	many("octets", (MaxOctets-MaxRegions)/(octets+requestOctets+40), verbs.Request{Call: verbs.CallPostReceive, Object: qp, Count: octets}, verbs.ErrFull)
+	const bytes = verbs.MaxMessage
+	many("bytes", (MaxBytes-MaxRegions)/(bytes+requestBytes+40), verbs.Request{Call: verbs.CallPostReceive, Object: qp, Count: bytes}, verbs.ErrFull)
 	if a := ask(t, c, verbs.Request{Call: verbs.CallModifyQP, Object: qp, Mask: verbs.AttrState, Attr: &verbs.QPAttr{}}); a.Err() != nil {
 		t.Fatal(a.Err())
 	}
@@ -531,22 +531,22 @@ func FuzzRequest(f *testing.F) {
 // check adds up what a session has.
 func (s *session) check(t testing.TB) {
 	t.Helper()
-	octets, groups := 0, 0
+	bytes, groups := 0, 0
 	for _, r := range s.regions {
-		octets += len(r.octets)
+		bytes += len(r.bytes)
 	}
 	for _, p := range s.inOrder {
 		groups += p.qp.Groups()
 		for _, r := range p.open {
-			octets += r.octets
+			bytes += r.bytes
 		}
 	}
 	for _, q := range s.cqs {
 		for _, c := range q.done {
-			octets += c.octets
+			bytes += c.bytes
 		}
 	}
-	if octets != s.octets || octets > MaxOctets || groups != s.attachments || len(s.inOrder) != len(s.qps) {
-		t.Errorf("%d octets, counted %d; %d groups, counted %d; %d queue pairs, %d in order", octets, s.octets, groups, s.attachments, len(s.qps), len(s.inOrder))
+	if bytes != s.bytes || bytes > MaxBytes || groups != s.attachments || len(s.inOrder) != len(s.qps) {
+		t.Errorf("%d bytes, counted %d; %d groups, counted %d; %d queue pairs, %d in order", bytes, s.bytes, groups, s.attachments, len(s.qps), len(s.inOrder))
 	}
 }

@@ -76,7 +76,7 @@ func what[T any](name string, all map[uint32]T, handle uint32) (T, error) {
 	return x, nil
 }
 
-// full tells that there are as many of something as may be.
+// full reports whether there are as many of something as may be.
 func full(name string, have, most int) error {
 	if have < most {
 		return nil
@@ -90,7 +90,7 @@ func (s *session) queryDevice(_ *verbs.Request, a *verbs.Answer) error {
 	a.Device = &verbs.DeviceAttr{
 		Node: n.ID, NodeGUID: n.GUID, SystemImageGUID: info.SystemImageGUID, Ports: d.Ports,
 		MaxQPs: MaxQPs, MaxQueueDepth: MaxQueueDepth, MaxCQs: MaxCQs, MaxCQDepth: MaxCQDepth, MaxAHs: MaxAHs,
-		MaxMemory: MaxOctets, MaxPKeys: int(info.PartitionCap),
+		MaxMemory: MaxBytes, MaxPKeys: int(info.PartitionCap),
 	}
 	if d.Flags&endpoint.BadPKeyCounter != 0 {
 		a.Device.Flags |= verbs.DeviceBadPKeyCounter

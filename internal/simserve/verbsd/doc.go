@@ -19,7 +19,7 @@
 // # Limits
 //
 // Every resource of a connection is bounded, see the constants: objects,
-// octets, events, waiting calls. An invalid message ends its
+// bytes, events, waiting calls. An invalid message ends its
 // connection and destroys all its objects.
 //
 // # Time

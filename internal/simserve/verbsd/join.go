@@ -107,7 +107,7 @@ func (s *session) join(r *verbs.Request) (*waiting, error) {
 
 // ask sends a request to the subnet's administration. The answer to it is awaited.
 func (s *session) ask(r *verbs.Request, m *sa.MAD) (*waiting, error) {
-	octets, err := m.AppendBinary(nil)
+	bytes, err := m.AppendBinary(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (s *session) ask(r *verbs.Request, m *sa.MAD) (*waiting, error) {
 	}
 	a := &asked{to: port.MasterSMLID, of: s}
 	g.asked[m.TransactionID] = a
-	err = g.pair.Send((*[mad.Size]byte)(octets), endpoint.SendRequest{
+	err = g.pair.Send((*[mad.Size]byte)(bytes), endpoint.SendRequest{
 		RemoteQP: ib.QP1, PKeyIndex: uint16(r.Index), To: endpoint.Address{DLID: a.to, SL: port.MasterSMSL, HopLimit: hopLimit},
 	})
 	if err != nil {

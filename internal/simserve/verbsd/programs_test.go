@@ -172,8 +172,8 @@ func TestServices(t *testing.T) {
 				p.completions("  came", b.in, 4)
 			}
 		}
-		octets, err := b.memory.Read(8, 8)
-		p.says("memory", fmt.Sprintf("%q", octets), err)
+		raw, err := b.memory.Read(8, 8)
+		p.says("memory", fmt.Sprintf("%q", raw), err)
 		p.says("handle", local.Destroy(), global.Destroy())
 		p.says("handle again", local.Destroy())
 		if service == verbs.QPTypeRC {

@@ -17,12 +17,12 @@ const (
 	MaxAHs         = 1 << 10  // address handles
 	MaxRegions     = 256      // memory regions
 	MaxAttachments = 64       // of its queue pairs to multicast groups
-	MaxOctets      = 32 << 20 // of its requests, completions and memory regions
+	MaxBytes       = 32 << 20 // of its requests, completions and memory regions
 	MaxEvents      = 1 << 10  // events that nobody took; more are lost
 	MaxQueueDepth  = 1 << 12  // requests in a queue
 	maxPolled      = 1 << 10  // completions in one answer
 
-	requestOctets = 256 // that a request counts for in addition to its own
+	requestBytes = 256 // that a request counts for in addition to its own
 )
 
 // session is what one connection has. It is used where the fabric may be.
@@ -39,7 +39,7 @@ type session struct {
 	ees         map[uint32]*endpoint.EEContext
 	handles     map[uint32]handle
 	regions     map[uint32]*region
-	octets      int
+	bytes       int
 	attachments int
 
 	events []verbs.Event
@@ -56,7 +56,7 @@ type handle struct {
 // region is a memory region.
 type region struct {
 	memory *endpoint.Memory
-	octets []byte
+	bytes  []byte
 }
 
 // queue is a completion queue.
@@ -68,9 +68,9 @@ type queue struct {
 
 // completed is a completion that was not polled yet.
 type completed struct {
-	wc     verbs.WC
-	of     *pair
-	octets int // that it stands for
+	wc    verbs.WC
+	of    *pair
+	bytes int // that it stands for
 }
 
 // pair is a queue pair.
@@ -85,9 +85,9 @@ type pair struct {
 
 // request is a work request whose completion is still in the device.
 type request struct {
-	id     uint64 // that its consumer gave it
-	octets int
-	grh    bool // its buffer begins with the room for a route header
+	id    uint64 // that its consumer gave it
+	bytes int
+	grh   bool // its buffer begins with the room for a route header
 }
 
 func newSession(h *host, privileged bool, domain endpoint.Domain) *session {
@@ -110,12 +110,12 @@ func (s *session) handle() uint32 {
 	return s.last
 }
 
-// room makes sure of octets more, and takes them.
-func (s *session) room(octets int) error {
-	if octets > MaxOctets-s.octets {
-		return fmt.Errorf("%d octets more: this connection has %d of %d: %w", octets, s.octets, MaxOctets, verbs.ErrFull)
+// room makes sure of bytes more, and takes them.
+func (s *session) room(bytes int) error {
+	if bytes > MaxBytes-s.bytes {
+		return fmt.Errorf("%d bytes more: this connection has %d of %d: %w", bytes, s.bytes, MaxBytes, verbs.ErrFull)
 	}
-	s.octets += octets
+	s.bytes += bytes
 	return nil
 }
 
@@ -162,7 +162,7 @@ func (p *pair) complete(c *endpoint.Completion) {
 		to = p.receive
 	}
 	wc := verbs.WC{
-		ID: r.id, Status: verbs.WCStatus(c.Status), Opcode: opcodeOf(c.Op), QPN: p.qp.Number(), Data: c.Octets,
+		ID: r.id, Status: verbs.WCStatus(c.Status), Opcode: opcodeOf(c.Op), QPN: p.qp.Number(), Data: c.Bytes,
 		HasImm: c.HasImm, Imm: c.Imm, Solicited: c.Solicited, SrcQP: c.SrcQP, SLID: c.SLID, SL: c.SL,
 		PKey: c.PKey, PKeyIndex: c.PKeyIndex, EtherType: c.EtherType,
 	}
@@ -172,7 +172,7 @@ func (p *pair) complete(c *endpoint.Completion) {
 		}
 		wc.Data = wc.Data[endpoint.GRHSize:]
 	}
-	to.done = append(to.done, completed{wc, p, r.octets})
+	to.done = append(to.done, completed{wc, p, r.bytes})
 }
 
 func opcodeOf(o endpoint.Operation) verbs.WCOpcode {
@@ -193,14 +193,14 @@ func opcodeOf(o endpoint.Operation) verbs.WCOpcode {
 // destroyed.
 func (s *session) forget(p *pair) {
 	for _, r := range p.open {
-		s.octets -= r.octets
+		s.bytes -= r.bytes
 	}
 	clear(p.open)
 	for _, q := range []*queue{p.send, p.receive} {
 		kept := q.done[:0]
 		for _, c := range q.done {
 			if c.of == p {
-				s.octets -= c.octets
+				s.bytes -= c.bytes
 				continue
 			}
 			kept = append(kept, c)

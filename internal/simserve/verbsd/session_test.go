@@ -29,21 +29,21 @@ func TestLeave(t *testing.T) {
 	var s *session
 	var qp *endpoint.QP
 	var ee *endpoint.EEContext
-	look := func(octets int) {
+	look := func(bytes int) {
 		t.Helper()
 		_ = b.Do(func(*fabric.Fabric) { // a bench does not end
 			s = b.server.hosts[0].sessions[0]
 			qp, ee = s.qps[2].qp, s.ees[3]
-			if s.check(t); s.octets != octets {
-				t.Errorf("%d octets, want %d", s.octets, octets)
+			if s.check(t); s.bytes != bytes {
+				t.Errorf("%d bytes, want %d", s.bytes, bytes)
 			}
 		})
 	}
-	look(1000 + endpoint.GRHSize + requestOctets)
+	look(1000 + endpoint.GRHSize + requestBytes)
 	if a := ask(t, c, verbs.Request{Call: verbs.CallModifyQP, Object: 2, Mask: verbs.AttrState, Attr: &verbs.QPAttr{State: verbs.StateErr}}); a.Err() != nil {
 		t.Fatal(a.Err())
 	}
-	look(1000 + endpoint.GRHSize + requestOctets) // of the completion
+	look(1000 + endpoint.GRHSize + requestBytes) // of the completion
 	if a := ask(t, c, verbs.Request{Call: verbs.CallModifyQP, Object: 2, Mask: verbs.AttrState, Attr: &verbs.QPAttr{}}); a.Err() != nil {
 		t.Fatal(a.Err())
 	}

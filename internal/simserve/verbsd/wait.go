@@ -31,14 +31,14 @@ func (s *session) poll(r *verbs.Request) (*waiting, error) {
 		if err != nil {
 			return false, err
 		}
-		n, octets := 0, 0
+		n, bytes := 0, 0
 		for n < min(most, len(q.done)) {
 			c := &q.done[n]
-			if octets += len(c.wc.Data) + len(c.wc.GRH); n > 0 && octets > verbs.MaxMessage {
+			if bytes += len(c.wc.Data) + len(c.wc.GRH); n > 0 && bytes > verbs.MaxMessage {
 				break
 			}
 			a.WCs = append(a.WCs, c.wc)
-			s.octets -= c.octets
+			s.bytes -= c.bytes
 			n++
 		}
 		rest := copy(q.done, q.done[n:])

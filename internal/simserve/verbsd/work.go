@@ -36,10 +36,10 @@ func (s *session) destroyAH(r *verbs.Request, _ *verbs.Answer) error {
 	return err
 }
 
-// size checks the octets of one request.
+// size checks the bytes of one request.
 func size(n int) error {
 	if n < 0 || n > verbs.MaxMessage {
-		return fmt.Errorf("%d octets: want 0 to %d: %w", n, verbs.MaxMessage, verbs.ErrRequest)
+		return fmt.Errorf("%d bytes: want 0 to %d: %w", n, verbs.MaxMessage, verbs.ErrRequest)
 	}
 	return nil
 }
@@ -53,11 +53,11 @@ func (s *session) postSend(r *verbs.Request, _ *verbs.Answer) error {
 	if w == nil {
 		return fmt.Errorf("post send without a request: %w", verbs.ErrRequest)
 	}
-	octets := len(w.Data)
+	raw := len(w.Data)
 	if w.Op == verbs.OpRead {
-		octets = w.Length
+		raw = w.Length
 	}
-	if err := size(octets); err != nil {
+	if err := size(raw); err != nil {
 		return fmt.Errorf("post send: %w", err)
 	}
 	out := endpoint.SendRequest{
@@ -70,14 +70,14 @@ func (s *session) postSend(r *verbs.Request, _ *verbs.Answer) error {
 	case verbs.OpWrite:
 		out.Op = endpoint.OpWrite
 	case verbs.OpRead:
-		out.Op, out.Data = endpoint.OpRead, make([]byte, octets)
+		out.Op, out.Data = endpoint.OpRead, make([]byte, raw)
 	default:
 		return fmt.Errorf("post operation %d: %w", w.Op, verbs.ErrService)
 	}
 	if err := s.aim(p, w, &out); err != nil {
 		return fmt.Errorf("post send: %w", err)
 	}
-	return s.post(p, request{id: w.ID, octets: octets}, func(id uint64) error {
+	return s.post(p, request{id: w.ID, bytes: raw}, func(id uint64) error {
 		out.ID = id
 		return p.qp.PostSend(out)
 	})
@@ -108,8 +108,8 @@ func (s *session) aim(p *pair, w *verbs.SendRequest, out *endpoint.SendRequest) 
 
 // post posts a request, and remembers it until it completes.
 func (s *session) post(p *pair, r request, post func(id uint64) error) error {
-	r.octets += requestOctets
-	if err := s.room(r.octets); err != nil {
+	r.bytes += requestBytes
+	if err := s.room(r.bytes); err != nil {
 		return err
 	}
 	p.lastID++
@@ -117,7 +117,7 @@ func (s *session) post(p *pair, r request, post func(id uint64) error) error {
 	err := post(p.lastID)
 	if err != nil {
 		delete(p.open, p.lastID)
-		s.octets -= r.octets
+		s.bytes -= r.bytes
 	}
 	return err
 }
@@ -130,12 +130,12 @@ func (s *session) postReceive(r *verbs.Request, _ *verbs.Answer) error {
 	if err := size(r.Count); err != nil {
 		return fmt.Errorf("post receive: %w", err)
 	}
-	in := request{id: r.ID, octets: r.Count, grh: p.qp.Service() == endpoint.UD}
+	in := request{id: r.ID, bytes: r.Count, grh: p.qp.Service() == endpoint.UD}
 	if in.grh {
-		in.octets += endpoint.GRHSize
+		in.bytes += endpoint.GRHSize
 	}
 	return s.post(p, in, func(id uint64) error {
-		return p.qp.PostReceive(endpoint.ReceiveRequest{ID: id, Buffer: make([]byte, in.octets)})
+		return p.qp.PostReceive(endpoint.ReceiveRequest{ID: id, Buffer: make([]byte, in.bytes)})
 	})
 }
 
@@ -182,7 +182,7 @@ func (s *session) attached(p *pair, before int) {
 
 func (s *session) register(r *verbs.Request, a *verbs.Answer) error {
 	if r.Count < 1 || r.Access&^(verbs.AccessRemoteRead|verbs.AccessRemoteWrite) != 0 {
-		return fmt.Errorf("register %d octets with access %#x: want 1 or more, remote read and write: %w", r.Count, r.Access, verbs.ErrAttribute)
+		return fmt.Errorf("register %d bytes with access %#x: want 1 or more, remote read and write: %w", r.Count, r.Access, verbs.ErrAttribute)
 	}
 	if err := full("memory regions", len(s.regions), MaxRegions); err != nil {
 		return err
@@ -190,14 +190,14 @@ func (s *session) register(r *verbs.Request, a *verbs.Answer) error {
 	if err := s.room(r.Count); err != nil {
 		return err
 	}
-	octets := make([]byte, r.Count)
-	m, err := s.host.device.RegisterMemoryIn(s.domain, octets, r.VirtualAddress, endpoint.Access(r.Access))
+	raw := make([]byte, r.Count)
+	m, err := s.host.device.RegisterMemoryIn(s.domain, raw, r.VirtualAddress, endpoint.Access(r.Access))
 	if err != nil {
-		s.octets -= r.Count
+		s.bytes -= r.Count
 		return err
 	}
 	a.Object, a.RKey = s.handle(), m.RKey()
-	s.regions[a.Object] = &region{m, octets}
+	s.regions[a.Object] = &region{m, raw}
 	return nil
 }
 
@@ -205,7 +205,7 @@ func (s *session) deregister(r *verbs.Request, _ *verbs.Answer) error {
 	m, err := what("memory region", s.regions, r.Object)
 	if err == nil {
 		m.memory.Deregister()
-		s.octets -= len(m.octets)
+		s.bytes -= len(m.bytes)
 		delete(s.regions, r.Object)
 	}
 	return err
@@ -220,10 +220,10 @@ func (s *session) window(r *verbs.Request, n int) ([]byte, error) {
 	if err := size(n); err != nil {
 		return nil, err
 	}
-	if r.Index < 0 || r.Index > len(m.octets) || n > len(m.octets)-r.Index {
-		return nil, fmt.Errorf("%d octets from %d on: the region has %d: %w", n, r.Index, len(m.octets), verbs.ErrRequest)
+	if r.Index < 0 || r.Index > len(m.bytes) || n > len(m.bytes)-r.Index {
+		return nil, fmt.Errorf("%d bytes from %d on: the region has %d: %w", n, r.Index, len(m.bytes), verbs.ErrRequest)
 	}
-	return m.octets[r.Index : r.Index+n], nil
+	return m.bytes[r.Index : r.Index+n], nil
 }
 
 func (s *session) readMemory(r *verbs.Request, a *verbs.Answer) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/store"
 )
 
-// ordinary is a commit as one membership makes it: a revision of 400 octets, an object of
+// ordinary is a commit as one membership makes it: a revision of 400 bytes, an object of
 // 300, an audit entry and the outcome of the revision before.
 func ordinary(epoch store.Epoch, n uint64) store.Commit {
 	c := store.Commit{
@@ -70,7 +70,7 @@ func BenchmarkRefusals(b *testing.B) {
 }
 
 // BenchmarkHistory makes a store of 100,000 revisions without syncs, and says what it
-// takes: octets of the file for each revision, memory of the process, and times.
+// takes: bytes of the file for each revision, memory of the process, and times.
 func BenchmarkHistory(b *testing.B) {
 	const revisions = 100_000
 	dir := filepath.Join(b.TempDir(), "store")
@@ -105,7 +105,7 @@ func BenchmarkHistory(b *testing.B) {
 		b.ReportMetric(residentMB(b), "resident-MB")
 		s.Close()
 	}
-	b.ReportMetric(float64(info.Size())/revisions, "octets/revision")
+	b.ReportMetric(float64(info.Size())/revisions, "bytes/revision")
 }
 
 // residentMB is how much memory of the process is resident, the mapped file included.

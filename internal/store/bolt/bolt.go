@@ -36,11 +36,11 @@ const LockWait = 500 * time.Millisecond
 // Format is the version of the format that this package writes.
 const Format = 1
 
-// The buckets of a file. Numbers are keys of 8 octets, most significant first.
+// The buckets of a file. Numbers are keys of 8 bytes, most significant first.
 var (
 	metaBucket     = []byte("meta")
 	objectBucket   = []byte("object")   // key: value
-	revisionBucket = []byte("revision") // number: epoch in 8 octets, data
+	revisionBucket = []byte("revision") // number: epoch in 8 bytes, data
 	outcomeBucket  = []byte("outcome")  // number of the revision: data
 	auditBucket    = []byte("audit")    // number: line
 
@@ -133,7 +133,7 @@ func (s *Store) complete() error {
 	}
 	return s.db.View(func(tx *bbolt.Tx) error {
 		if info.Size() < tx.Size() {
-			return &store.CorruptError{What: s.path, Part: "the file", Err: fmt.Errorf("it has %d octets, and its first page says %d: its end is missing", info.Size(), tx.Size())}
+			return &store.CorruptError{What: s.path, Part: "the file", Err: fmt.Errorf("it has %d bytes, and its first page says %d: its end is missing", info.Size(), tx.Size())}
 		}
 		return nil
 	})

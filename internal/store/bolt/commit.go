@@ -15,7 +15,7 @@ import (
 // wait for few syncs. What each one does is still decided and answered for itself.
 const (
 	groupCommits = 64      // in a group
-	groupOctets  = 4 << 20 // in a group, but for the last commit
+	groupBytes   = 4 << 20 // in a group, but for the last commit
 )
 
 // request is a commit that waits.
@@ -43,9 +43,9 @@ func (q *queue) add(r *request) {
 func (q *queue) take() []*request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n, octets := 0, 0
-	for n < len(q.waiting) && n < groupCommits && octets < groupOctets {
-		octets += q.waiting[n].c.Size()
+	n, bytes := 0, 0
+	for n < len(q.waiting) && n < groupCommits && bytes < groupBytes {
+		bytes += q.waiting[n].c.Size()
 		n++
 	}
 	group := q.waiting[:n:n]

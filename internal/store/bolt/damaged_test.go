@@ -397,7 +397,7 @@ func TestTrimmedWhileRead(t *testing.T) {
 }
 
 // TestFillWithWhatDoesNotFit: what is no store, or none that fits together, is refused and the
-// store stays one that is to be restored; the next try may begin anew.
+// store stays one that is to be restored; the next try may begin again.
 func TestFillWithWhatDoesNotFit(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "store"))
 	defer s.Close()
@@ -426,7 +426,7 @@ func TestFillWithWhatDoesNotFit(t *testing.T) {
 		"unknown":        {given(nil, state("{}"), store.Record{Kind: 9}), "a record of no known kind"},
 		"does not fit":   {given(nil, state(`{"revision":2}`), revision), "its last revision is 1, and the state says 2"},
 		"object no name": {given(nil, state("{}"), store.Record{Kind: store.RecordObject}), "key required"},
-		"much and wrong": {given(nil, state("{}"), store.Record{Kind: 9, Data: make([]byte, fillOctets)}), "a record of no known kind"},
+		"much and wrong": {given(nil, state("{}"), store.Record{Kind: 9, Data: make([]byte, fillBytes)}), "a record of no known kind"},
 	} {
 		if err := s.Fill(t.Context(), x.records); err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v, want %s", name, err, x.want)

@@ -18,6 +18,6 @@
 //
 // When a write fails for lack of space, the commit fails with ErrFull, and the next one tries
 // again. When a sync fails, nobody knows what is on the disk: the store then refuses
-// all writes with ErrUnavailable until the process opens it anew. So it does while the file is
+// all writes with ErrUnavailable until the process opens it again. So it does while the file is
 // not in its directory any more, or another one is in its place.
 package bolt

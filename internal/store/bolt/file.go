@@ -53,7 +53,7 @@ func prepare(dir, path string) error {
 
 // create makes an empty store under another name, and then gives it its own. A file with the
 // name of a store is therefore never one that was not written to its end, and
-// one without octets is damaged and not new.
+// one without bytes is damaged and not new.
 func create(dir, path string) error {
 	temp, err := os.CreateTemp(dir, FileName+".new*") // mode 0600
 	if err != nil {

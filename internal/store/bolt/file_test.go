@@ -133,7 +133,7 @@ func TestLockedByAnother(t *testing.T) {
 	}
 }
 
-// TestTorn opens files that end too soon, have other octets or are no store: each is refused
+// TestTorn opens files that end too soon, have other bytes or are no store: each is refused
 // or has all that it had, and the process goes on.
 func TestTorn(t *testing.T) {
 	dir, was := filled(t, 300)
@@ -188,12 +188,12 @@ func TestTorn(t *testing.T) {
 		bent := append([]byte(nil), whole...)
 		n = r.IntN(len(whole))
 		bent[n] ^= 1 << r.IntN(8)
-		try("octet "+strconv.Itoa(n)+" changed", bent)
+		try("byte "+strconv.Itoa(n)+" changed", bent)
 		page := r.IntN(len(whole)/4096) * 4096
 		copy(bent[page:], make([]byte, 4096))
-		try("page at "+strconv.Itoa(page)+" without octets", bent)
+		try("page at "+strconv.Itoa(page)+" without bytes", bent)
 	}
-	t.Logf("of a file of %d octets: %d refused, %d noticed later, %d unharmed", len(whole), refused, noticed, held)
+	t.Logf("of a file of %d bytes: %d refused, %d noticed later, %d unharmed", len(whole), refused, noticed, held)
 	if refused == 0 || noticed == 0 || held == 0 {
 		t.Error("one of the three never came up")
 	}

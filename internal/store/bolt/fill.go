@@ -12,11 +12,11 @@ import (
 	"github.com/ibwarden/ibwarden/internal/store"
 )
 
-// fillOctets is about how much Fill writes in one transaction.
-const fillOctets = 8 << 20
+// fillBytes is about how much Fill writes in one transaction.
+const fillBytes = 8 << 20
 
-// recordOctets is about what a record takes besides its data.
-const recordOctets = 64
+// recordBytes is about what a record takes besides its data.
+const recordBytes = 64
 
 // Fill is store.Store's.
 func (s *Store) Fill(ctx context.Context, records iter.Seq2[store.Record, error]) error {
@@ -51,8 +51,8 @@ func (s *Store) Fill(ctx context.Context, records iter.Seq2[store.Record, error]
 			}
 			continue
 		}
-		batch, size = append(batch, r), size+recordOctets+len(r.Data)
-		if size > fillOctets {
+		batch, size = append(batch, r), size+recordBytes+len(r.Data)
+		if size > fillBytes {
 			if err := flush(); err != nil {
 				return err
 			}

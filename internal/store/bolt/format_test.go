@@ -61,7 +61,7 @@ func TestOldFormats(t *testing.T) {
 func writeOld(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat(oldStore); err == nil {
-		t.Fatalf("%s is there: what an older version wrote is not written anew", oldStore)
+		t.Fatalf("%s is there: what an older version wrote is not written again", oldStore)
 	}
 	dir := filepath.Join(t.TempDir(), "store")
 	s := open(t, dir)

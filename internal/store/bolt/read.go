@@ -17,7 +17,7 @@ import (
 // transaction that stays open would keep writers from growing the file.
 const (
 	pageValues = 64
-	pageOctets = 1 << 20
+	pageBytes  = 1 << 20
 )
 
 // Load is store.Store's.
@@ -125,9 +125,9 @@ func pages[T any](ctx context.Context, s *Store, bucket []byte, r store.Range, r
 			more = false
 			err := s.view(ctx, func(tx *bbolt.Tx) error {
 				c := tx.Bucket(bucket).Cursor()
-				octets := 0
+				raw := 0
 				for k, v := first(c, from, r.Newest); k != nil; k, v = next(c, r.Newest) {
-					if len(page) == min(left, pageValues) || octets > pageOctets {
+					if len(page) == min(left, pageValues) || raw > pageBytes {
 						more = true
 						return nil
 					}
@@ -143,7 +143,7 @@ func pages[T any](ctx context.Context, s *Store, bucket []byte, r store.Range, r
 						return err
 					}
 					page = append(page, value)
-					octets += size(value)
+					raw += size(value)
 					at, from = n, n+1
 					if r.Newest {
 						from = n - 1

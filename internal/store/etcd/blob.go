@@ -18,14 +18,14 @@ import (
 // each outcome, the entries, and inlineObjects; together less than the 1.5 MiB
 // of a request. Its operations stay below the 128 of a transaction.
 const (
-	partOctets     = 1 << 20   // of a part
+	partBytes      = 1 << 20   // of a part
 	partsRead      = 4         // parts read at a time
-	inlineRevision = 128 << 10 // octets of a revision that is not written in parts
-	inlineOutcome  = 8 << 10   // octets of an outcome that is not written in parts
-	inlineObjects  = 256 << 10 // octets of the objects of a commit that are not written in parts
+	inlineRevision = 128 << 10 // bytes of a revision that is not written in parts
+	inlineOutcome  = 8 << 10   // bytes of an outcome that is not written in parts
+	inlineObjects  = 256 << 10 // bytes of the objects of a commit that are not written in parts
 	inlineChanges  = 60        // objects of a commit that are not written in parts
 	batchOps       = 100       // operations in a transaction that only writes
-	batchOctets    = 1 << 20   // octets in it, but for a single larger value
+	batchBytes     = 1 << 20   // bytes in it, but for a single larger value
 )
 
 // blob refers to a value in parts.
@@ -42,7 +42,7 @@ func (s *Store) partKey(id string, n int) string {
 	return s.prefix + "part/" + id + "/" + number(uint64(n))
 }
 
-// Kinds of values of revisions and outcomes: the first octet.
+// Kinds of values of revisions and outcomes: the first byte.
 const (
 	inline  = 0
 	inParts = 1
@@ -70,7 +70,7 @@ func (s *Store) value(ctx context.Context, at seen, name string, data []byte, mo
 func (s *Store) writeParts(ctx context.Context, at seen, data []byte) (*blob, error) {
 	b := &blob{ID: number(uint64(at.Epoch)) + "-" + randomID()}
 	for ; len(data) > 0; b.Parts++ {
-		n := min(len(data), partOctets)
+		n := min(len(data), partBytes)
 		key := s.partKey(b.ID, b.Parts)
 		if err := s.put(ctx, at, clientv3.OpPut(key, string(store.SealFrame(key[len(s.prefix):], data[:n])))); err != nil {
 			return nil, err
@@ -108,7 +108,7 @@ var errMoved = errors.New("the state of the store has changed")
 func (s *Store) data(ctx context.Context, name string, value []byte, mayLack bool) ([]byte, error) {
 	v, err := store.OpenFrame(name, value)
 	if err == nil && len(v) == 0 {
-		err = errors.New("no octets")
+		err = errors.New("no bytes")
 	}
 	if err != nil {
 		return nil, s.corrupt(name, err)

@@ -14,7 +14,7 @@
 //
 // N has 16 hexadecimal digits. Each commit is one transaction of etcd, which compares the
 // revision at which the key state was last written with the one that the caller saw, and
-// writes that key anew. State has the epoch, so a writer with an old epoch cannot write,
+// writes that key again. State has the epoch, so a writer with an old epoch cannot write,
 // however late its request arrives: no clock has a say. The key lease is for the fabric, which
 // knows no epochs (store.Leaser). It is no lease of etcd, whose least time is some seconds:
 // its holder puts the same value again, if it is still that value, and whoever takes the store

@@ -148,7 +148,7 @@ func TestRestoredEtcd(t *testing.T) {
 // TestWatchOfAnotherHistory: a watch that has yielded a revision yields none after another one
 // with its number.
 func TestWatchOfAnotherHistory(t *testing.T) {
-	need.Long(t, "a cluster that is made anew")
+	need.Long(t, "a cluster that is made again")
 	t.Parallel()
 	c := startCluster(t)
 	s := c.place(t).Open(t).(*Store)

@@ -18,7 +18,7 @@ import (
 type change func(ctx context.Context, at seen, next *state) ([]clientv3.Op, error)
 
 // commit writes a change and the state that it makes, if the state is still the one that
-// the change was made for; else it makes the change anew. An attempt whose answer was
+// the change was made for; else it makes the change again. An attempt whose answer was
 // lost is repeated as it is: if the first one was done, the second one fails the
 // comparison, and the state has the ID of this commit.
 func (s *Store) commit(ctx context.Context, make change, only ...clientv3.Cmp) (seen, error) {
@@ -353,7 +353,7 @@ type batch struct {
 
 func (b *batch) add(ctx context.Context, op clientv3.Op, size int) error {
 	size += len(b.s.prefix)
-	if len(b.ops) > 0 && (len(b.ops) == batchOps || b.size+size > batchOctets) {
+	if len(b.ops) > 0 && (len(b.ops) == batchOps || b.size+size > batchBytes) {
 		if err := b.flush(ctx); err != nil {
 			return err
 		}

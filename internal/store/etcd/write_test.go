@@ -94,7 +94,7 @@ func fakeCluster(t *testing.T, members ...*fakeMember) *Store {
 	return s
 }
 
-// A commit of which it is not known whether it was done is not made anew: a member that did not
+// A commit of which it is not known whether it was done is not made again: a member that did not
 // answer may have carried it out, before another writer wrote. Who was the only one to be asked
 // has not.
 func TestNothingIsDoneTwice(t *testing.T) {

@@ -124,7 +124,7 @@ export async function write(method, path, body, {query = {}, why, dryRun, wait, 
   return answer.status === 204 ? {} : answer.json();
 }
 
-// headerText is a text as it can stand in a header, which a browser takes octet by octet: those of
+// headerText is a text as it can stand in a header, which a browser takes byte by byte: those of
 // UTF-8, with a blank in the place of each control character.
 function headerText(text) { return String.fromCharCode(...new TextEncoder().encode(text.replace(/[\x00-\x1f\x7f]/g, ' '))); }
 

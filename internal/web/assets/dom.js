@@ -187,8 +187,8 @@ export function stamp(date) {
 // count is a number with its noun.
 export function count(n, one, many = `${one}s`) { return `${n.toLocaleString('en')} ${n === 1 ? one : many}`; }
 
-// octets is a number of octets in a unit that can be read.
-export function octets(n) {
+// bytes is a number of bytes in a unit that can be read.
+export function bytes(n) {
   const units = ['', 'k', 'M', 'G', 'T'];
   let i = 0;
   while (n >= 1000 && i < units.length - 1) { n /= 1000; i++; }

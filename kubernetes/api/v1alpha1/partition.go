@@ -32,7 +32,7 @@ type IBPartitionSpec struct {
 	// +kubebuilder:validation:Maximum=15
 	// +optional
 	ServiceLevel int32 `json:"serviceLevel,omitempty"`
-	// Octets; the policy's default when there is none.
+	// Bytes; the policy's default when there is none.
 	// +kubebuilder:validation:Enum=256;512;1024;2048;4096
 	// +optional
 	MTU int32 `json:"mtu,omitempty"`

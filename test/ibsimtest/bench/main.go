@@ -50,7 +50,7 @@ func main() {
 // contender is a program that brings up a fabric.
 type contender struct {
 	name string
-	// ibsim tells that it needs one.
+	// ibsim reports whether it needs one.
 	ibsim bool
 	run   func(ctx context.Context, b *bench, s *ibsimtest.Sim) *exec.Cmd
 	// check says what is wrong with how it ended.
@@ -61,7 +61,7 @@ type contender struct {
 // measure is what one run took.
 type measure struct {
 	wall, cpu time.Duration
-	peak      int64 // octets of memory
+	peak      int64 // bytes of memory
 }
 
 // bench is one fabric and what runs on it.
@@ -227,7 +227,7 @@ func measured(cmd *exec.Cmd) (m measure, err error) {
 // peakEvery is how often the memory of a program is looked at.
 const peakEvery = 2 * time.Millisecond
 
-// peakOf follows the peak of a process's resident memory, in octets, to its
+// peakOf follows the peak of a process's resident memory, in bytes, to its
 // end. What wait4 says of it is of no use: it counts the memory of the process
 // that started it.
 func peakOf(pid int, ended <-chan struct{}) (peak int64) {
@@ -306,7 +306,7 @@ func policyFor(l *topology.Netlist, astray int) []byte {
 	fmt.Fprintf(&conf, "Storage=0x100 : ALL_CAS=limited, %s ;\n", storage)
 	conf.WriteString("Management=0x101 : ALL_CAS=limited, SELF=full ;\n")
 	for i, m := range members {
-		// One member on a line: OpenSM cuts lines of more than 4,094 octets.
+		// One member on a line: OpenSM cuts lines of more than 4,094 bytes.
 		fmt.Fprintf(&conf, "Tenant%d=0x%x :\n%s ;\n", i+1, 0x1000+i, strings.Join(m, ",\n"))
 	}
 	return []byte(conf.String())

@@ -45,12 +45,12 @@ func (d *datagram) NextGeneral(now time.Duration, m *[mad.Size]byte) (mad.Addres
 	if d.sent || d.done() {
 		return mad.Address{}, false
 	}
-	octets, err := d.request.AppendBinary(nil)
+	bytes, err := d.request.AppendBinary(nil)
 	if err != nil {
 		d.err = err
 		return mad.Address{}, false
 	}
-	copy(m[:], octets)
+	copy(m[:], bytes)
 	d.sent, d.due = true, now+generalWait
 	d.tries++
 	return d.to, true

@@ -1,5 +1,5 @@
 // doctor*.go: tells what of a host, its adapters and its fabric is ready for a subnet
-// manager, what is missing, and the command that mends it. Look reads facts below a root
+// manager, what is missing, and the command that fixes it. Look reads facts below a root
 // directory, Survey takes those of a fabric that was read, and Examine makes checks of
 // both. Nothing is written.
 
@@ -41,7 +41,7 @@ type Check struct {
 
 // DoctorReport is the result of an examination.
 type DoctorReport struct {
-	// Ready tells that the fabric can be audited from here: nothing is missing.
+	// Ready reports whether the fabric can be audited from here: nothing is missing.
 	Ready bool `json:"ready"`
 	// Fabric is what the commands name with --fabric.
 	Fabric string  `json:"fabric"`
@@ -132,7 +132,7 @@ func CheckHost(f *Facts, want Choice) *DoctorReport {
 }
 
 // Finish adds what was read of the fabric, or why it could not be, and says how to go on.
-// survey is nil where nothing was read; hostOnly tells that nothing was to be.
+// survey is nil where nothing was read; hostOnly says that nothing was to be.
 func (r *DoctorReport) Finish(survey *Survey, err error, hostOnly bool) {
 	switch {
 	case err != nil:
@@ -143,7 +143,7 @@ func (r *DoctorReport) Finish(survey *Survey, err error, hostOnly bool) {
 	case hostOnly:
 		r.add(Skipped, "fabric "+r.Fabric, "--host-only: nothing was sent")
 	default:
-		r.add(Skipped, "fabric "+r.Fabric, "there is no way to it before what is missing above is mended")
+		r.add(Skipped, "fabric "+r.Fabric, "there is no way to it before what is missing above is fixed")
 	}
 	r.Ready = !r.has(Missing)
 	if !r.Ready {

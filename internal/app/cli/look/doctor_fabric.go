@@ -47,7 +47,7 @@ type SubnetManager struct {
 	LID      int    `json:"lid"`
 	State    string `json:"state"`
 	Priority int    `json:"priority"`
-	// Here tells that it is behind the port from which the fabric was read.
+	// Here reports whether it is behind the port from which the fabric was read.
 	Here bool `json:"here"`
 }
 

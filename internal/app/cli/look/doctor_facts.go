@@ -18,7 +18,7 @@ import (
 type Facts struct {
 	// Root is true for a user to whom every process shows its open files.
 	Root bool
-	// Container tells that there are marks of a container's file tree.
+	// Container reports whether there are marks of a container's file tree.
 	Container bool
 	// Loaded are those of the modules that are there.
 	Loaded map[string]bool

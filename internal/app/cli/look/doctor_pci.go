@@ -80,7 +80,7 @@ func hexadecimal(dir, slot, name string) (uint64, error) {
 	return strconv.ParseUint(strings.TrimSpace(string(text)), 0, 32)
 }
 
-// interesting tells whether this may be an adapter with InfiniBand: any that says so, and
+// interesting reports whether this may be an adapter with InfiniBand: any that says so, and
 // Mellanox's network adapters, whose ports may be set to either link layer.
 func (a *Adapter) interesting() bool {
 	switch a.Class >> 8 {
@@ -90,13 +90,13 @@ func (a *Adapter) interesting() bool {
 	return a.Vendor == vendorMellanox && a.Class>>16 == classNetwork || a.omniPath()
 }
 
-// omniPath tells whether it is Omni-Path, which looks like InfiniBand to many programs and
+// omniPath reports whether it is Omni-Path, which looks like InfiniBand to many programs and
 // has another management.
 func (a *Adapter) omniPath() bool {
 	return a.Vendor == vendorIntel && (a.Class>>8 == classFabric || a.Driver == "hfi1")
 }
 
-// saysInfiniBand tells whether its ports are InfiniBand's by its class.
+// saysInfiniBand reports whether its ports are InfiniBand's by its class.
 func (a *Adapter) saysInfiniBand() bool {
 	return a.Class>>8 == classInfiniBand || a.Class>>8 == classOldIB
 }

@@ -40,13 +40,13 @@ func (f *Facts) adapterOf(device string) *Adapter {
 	return nil
 }
 
-// omniPath tells whether a device is no InfiniBand, whatever its ports say.
+// omniPath reports whether a device is no InfiniBand, whatever its ports say.
 func (f *Facts) omniPath(device string) bool {
 	a := f.adapterOf(device)
 	return a != nil && a.omniPath() || a == nil && strings.HasPrefix(device, "hfi1_")
 }
 
-// noSMI tells whether the kernel offers no subnet management packets at a port with a
+// noSMI reports whether the kernel offers no subnet management packets at a port with a
 // MAD file: it makes no issm file for one, and its firmware says IsSMDisabled.
 func (f *Facts) noSMI(p *umad.Port) bool {
 	return p.LinkLayer == linkInfiniBand && p.MAD != "" && (p.IsSM == "" || f.Disabled[DoctorPlace{p.Device, p.Num}])

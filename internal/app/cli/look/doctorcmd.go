@@ -31,7 +31,7 @@ func DoctorCommand(fabric Fabric, demonstration, help string) *cobra.Command {
 	c := &cobra.Command{
 		Use: "doctor", Short: "Say what of this host, its adapters and its fabric is ready", Args: cobra.NoArgs,
 		Long: `Say what of this host, its adapters and its fabric is ready, what is missing, and the
-command that mends it. Nothing is written to the host or to the fabric: files are only
+command that fixes it. Nothing is written to the host or to the fabric: files are only
 looked at, and only SubnGet is sent.
 
 Each line has a status: ok; warning, for something to know; missing, without which the

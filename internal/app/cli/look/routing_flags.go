@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// maxLFTsFile bounds a file of forwarding tables, in octets: some 85 for an entry.
+// maxLFTsFile bounds a file of forwarding tables, in bytes: some 85 for an entry.
 const maxLFTsFile = 4 << 30
 
 // Flags are the flags of other commands that say how to route.

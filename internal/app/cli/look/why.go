@@ -154,7 +154,7 @@ func printAnswer(out io.Writer, a *views.Answer) error {
 		}
 	}
 	if len(a.Remedies) > 0 {
-		fmt.Fprintf(out, "\nwhat would let them talk, each by itself:\n")
+		fmt.Fprintf(out, "\nany one of these would let them talk:\n")
 	}
 	for _, r := range a.Remedies {
 		text := terminal.Plain(r.Text)

@@ -35,7 +35,7 @@ type policyChange struct {
 // byItself are the flags of plan and apply that say what a service decides by itself.
 var byItself = []string{"resume", "rollback", "batch", "canary", "journal", "keep-routes", "quarantine", "state", "lmc", "routing", "cables"}
 
-// policyFileMax is the largest policy file that is read, in octets: no service takes more.
+// policyFileMax is the largest policy file that is read, in bytes: no service takes more.
 const policyFileMax = 1 << 20
 
 // change has the service plan the policy file at a path.

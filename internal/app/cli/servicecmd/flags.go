@@ -27,7 +27,7 @@ import (
 // tokenVariable holds the token of commands that are given no file with one.
 const tokenVariable = "IBWARDEN_TOKEN"
 
-// secretMax bounds the files of tokens, certificates and keys, in octets.
+// secretMax bounds the files of tokens, certificates and keys, in bytes.
 const secretMax = 1 << 20
 
 // serverFlags are the flags that choose a service, and what the command shows of itself.

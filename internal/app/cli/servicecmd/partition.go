@@ -114,7 +114,7 @@ type settings struct {
 
 func (s *settings) add(c *cobra.Command) {
 	c.Flags().IntVar(&s.sl, "sl", 0, "service level, 0 to 15")
-	c.Flags().IntVar(&s.mtu, "mtu", 0, "MTU of its multicast groups, in octets (default: that of the policy)")
+	c.Flags().IntVar(&s.mtu, "mtu", 0, "MTU of its multicast groups, in bytes (default: that of the policy)")
 	c.Flags().Float64Var(&s.rate, "rate", 0, "rate of its multicast groups, in Gb/s (default: that of the policy)")
 	c.Flags().BoolVar(&s.ipoib, "ip-over-ib", false, "make the broadcast group of IP over InfiniBand")
 	addLabels(c, &s.label)

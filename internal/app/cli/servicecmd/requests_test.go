@@ -30,7 +30,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
-var update = flag.Bool("update", false, "write testdata/requests.txt anew")
+var update = flag.Bool("update", false, "write testdata/requests.txt again")
 
 // answers are what the service of these tests answers to reads, by path: an object, or a list.
 var answers = map[string]string{

@@ -254,7 +254,7 @@ func (absent) Predict(context.Context, *policy.Policy) (*service.Plan, error) {
 }
 func (absent) Snapshot(context.Context) (*snapshot.Snapshot, error) { return nil, errAbsent }
 
-// backupMax bounds the file of a backup, in octets.
+// backupMax bounds the file of a backup, in bytes.
 const backupMax = 64 << 30
 
 // Restore is `ibwarden restore`.

@@ -234,7 +234,7 @@ func (s *screen) printLoad(out io.Writer) error {
 	for _, p := range s.busy {
 		if p.Sends != nil && *p.Sends > 0 {
 			sending++
-			busy.Add(place(&p), p.Peer, octets(p.Sends), octets(p.Receives))
+			busy.Add(place(&p), p.Peer, raw(p.Sends), raw(p.Receives))
 		}
 	}
 	for _, p := range s.faulty {
@@ -260,8 +260,8 @@ func printSome(out io.Writer, t terminal.Table, rows int, none string) error {
 
 func place(p *views.PortCounters) string { return fmt.Sprintf("%s:%d", p.Name, p.Port) }
 
-// octets is a rate for people.
-func octets(rate *float64) string {
+// bytes is a rate for people.
+func raw(rate *float64) string {
 	if rate == nil {
 		return "-"
 	}

@@ -45,13 +45,13 @@ func TestScreen(t *testing.T) {
 	}
 }
 
-func TestOctets(t *testing.T) {
+func TestBytes(t *testing.T) {
 	for n, want := range map[float64]string{0: "0 B/s", 999.4: "999 B/s", 999.6: "1.0 kB/s", 12345: "12 kB/s", 2.5e10: "25 GB/s", 3e15: "3000 TB/s"} {
-		if got := octets(&n); got != want {
+		if got := raw(&n); got != want {
 			t.Errorf("%v: %s, want %s", n, got, want)
 		}
 	}
-	if octets(nil) != "-" {
+	if raw(nil) != "-" {
 		t.Error("a rate that is not known")
 	}
 }

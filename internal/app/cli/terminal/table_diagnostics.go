@@ -35,7 +35,7 @@ func Diagnostics(f *observed.Fabric) Table {
 	return t
 }
 
-// diagBlock is a block of VendorDiag: its data as hexadecimal digits, two an octet.
+// diagBlock is a block of VendorDiag: its data as hexadecimal digits, two a byte.
 type diagBlock struct {
 	Index    uint16 `json:"index"`
 	DiagData string `json:"diag_data"`

@@ -12,7 +12,7 @@ import (
 )
 
 // What devices say of themselves reaches a terminal as text that steers nothing and
-// shows what is there: no control character, of one octet or two, and none that turns
+// shows what is there: no control character, of one byte or two, and none that turns
 // the order of letters or hides some.
 func TestPlain(t *testing.T) {
 	for in, want := range map[any]string{

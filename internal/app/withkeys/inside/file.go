@@ -150,13 +150,13 @@ func (p *passed) Ioctl(command uint32, argument []byte) ([]byte, umad.Errno) {
 }
 
 // Write implements umadfs.File.
-func (p *passed) Write(octets []byte) (int, umad.Errno) {
+func (p *passed) Write(bytes []byte) (int, umad.Errno) {
 	size := umad.SizeOf(p.long)
-	if len(octets) < size+umad.LeastMAD {
+	if len(bytes) < size+umad.LeastMAD {
 		return 0, umad.EINVAL
 	}
-	h, _ := umad.ReadHeader(octets, p.long) // it is long enough
-	own := append([]byte(nil), octets...)   // the key is in this copy
+	h, _ := umad.ReadHeader(bytes, p.long) // it is long enough
+	own := append([]byte(nil), bytes...)   // the key is in this copy
 	defer clear(own)
 	if errno := p.gate.Out(own[size:], h.LID); errno != umad.OK {
 		return 0, errno

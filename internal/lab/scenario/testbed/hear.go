@@ -12,14 +12,14 @@ import (
 // hearing is a 64-bit value in a management packet that reached a node.
 type hearing struct {
 	node ib.NodeGUID
-	// process tells that a program of the node got the packet, and not its
+	// process reports whether a program of the node got the packet, and not its
 	// subnet-management agent alone.
 	process bool
 	word    uint64
 }
 
 // keyAlign is where a key can stand in a management packet: all that have one
-// keep to 4 octets.
+// keep to 4 bytes.
 const keyAlign = 4
 
 // hear records the keys in a management packet for the nodes that it reached.
@@ -52,14 +52,14 @@ func (s *Testbed) keysHeld(g ib.NodeGUID) {
 	}
 }
 
-func (s *Testbed) note(node ib.NodeGUID, process bool, octets []byte) {
-	management := len(octets) == mad.Size
-	for i := 0; i+8 <= len(octets); i += keyAlign {
+func (s *Testbed) note(node ib.NodeGUID, process bool, bytes []byte) {
+	management := len(bytes) == mad.Size
+	for i := 0; i+8 <= len(bytes); i += keyAlign {
 		// An answer repeats the key of its request, which the requester knows.
-		if i == mad.OffsetMKey && management && process && mad.Method(octets[3]).IsResponse() {
+		if i == mad.OffsetMKey && management && process && mad.Method(bytes[3]).IsResponse() {
 			continue
 		}
-		if word := binary.BigEndian.Uint64(octets[i:]); word != 0 {
+		if word := binary.BigEndian.Uint64(bytes[i:]); word != 0 {
 			s.heard[hearing{node, process, word}] = struct{}{}
 		}
 	}
@@ -74,10 +74,10 @@ func (s *Testbed) authored(node ib.NodeGUID, data []byte) {
 
 // noteData records a management datagram that reached a queue pair 1.
 func (s *Testbed) noteData(d fabric.DataSighting) {
-	if d.Outcome != fabric.OutcomeTaken && d.Outcome != fabric.OutcomeManagement || len(d.Octets) < mad.Size {
+	if d.Outcome != fabric.OutcomeTaken && d.Outcome != fabric.OutcomeManagement || len(d.Bytes) < mad.Size {
 		return
 	}
-	s.note(d.Node, true, d.Octets)
+	s.note(d.Node, true, d.Bytes)
 }
 
 // Suspect lets a node be one that keeps the keys of packets that pass it.
@@ -106,12 +106,12 @@ func (s *Testbed) KeysHeard(by ib.NodeGUID) (out []observed.Place) {
 	return out
 }
 
-// Heard tells whether a number stood in a management packet that a program of a
+// Heard reports whether a number stood in a management packet that a program of a
 // node got.
 func (s *Testbed) Heard(by ib.NodeGUID, word uint64) bool {
 	_, heard := s.heard[hearing{by, true, word}]
 	return heard
 }
 
-// Managed tells whether a manager that runs by itself was ever seated at a node.
+// Managed reports whether a manager that runs by itself was ever seated at a node.
 func (s *Testbed) Managed(g ib.NodeGUID) bool { return s.seats[g] }

@@ -164,8 +164,8 @@ func (s *Testbed) listen() {
 		for n := h.qp.Poll(done[:]); n > 0; n = h.qp.Poll(done[:]) {
 			for i := range done[:n] {
 				if c := &done[i]; c.Op == endpoint.OpReceive {
-					if c.Status == endpoint.Success && len(c.Octets) == endpoint.GRHSize+mad.Size {
-						h.take(now, (*[mad.Size]byte)(c.Octets[endpoint.GRHSize:]), mad.Address{LID: c.SLID, QP: c.SrcQP})
+					if c.Status == endpoint.Success && len(c.Bytes) == endpoint.GRHSize+mad.Size {
+						h.take(now, (*[mad.Size]byte)(c.Bytes[endpoint.GRHSize:]), mad.Address{LID: c.SLID, QP: c.SrcQP})
 					}
 					_ = h.post(c.ID) // there was room for it before
 				}

@@ -76,7 +76,7 @@ func (s *Testbed) Settle() error {
 
 var errNeverRests = errors.New("a manager runs, and never rests: want settle or advance")
 
-// restless tells that some manager runs.
+// restless reports whether some manager runs.
 func (s *Testbed) restless() bool {
 	for _, at := range s.stations {
 		if at.engine != nil {

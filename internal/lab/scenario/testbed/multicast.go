@@ -18,7 +18,7 @@ func (q *QP) Attach(lid ib.LID) error { return q.qp.AttachMulticast(lid, groupGI
 func (s *Testbed) Multicast(from *QP, lid ib.LID, m Message) error {
 	s.Drops, s.Sent = s.Drops[:0], s.Sent[:0]
 	r := endpoint.SendRequest{
-		Op: endpoint.OpSend, Data: make([]byte, m.Octets), RemoteQP: ib.QPMulticast, RemoteQKey: from.attr.QKey,
+		Op: endpoint.OpSend, Data: make([]byte, m.Bytes), RemoteQP: ib.QPMulticast, RemoteQKey: from.attr.QKey,
 		To: endpoint.Address{DLID: lid, SL: m.SL, Global: true, DGID: groupGID(lid), HopLimit: m.HopLimit},
 	}
 	if m.QKey != nil {

@@ -263,9 +263,9 @@ func EndPorts(n *topology.Node) []ib.PortNum {
 }
 
 func (at *station) post(p *mad.SMP, dlid ib.LID) {
-	var octets [mad.Size]byte
-	if p.Encode(&octets) == nil { // a request of ours always encodes
-		at.place.Send(&octets, dlid)
+	var bytes [mad.Size]byte
+	if p.Encode(&bytes) == nil { // a request of ours always encodes
+		at.place.Send(&bytes, dlid)
 	}
 }
 

@@ -67,11 +67,11 @@ func TestBringUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Send(a, b, Message{Octets: 64, Count: 1}); err != nil || len(s.Drops) != 0 || len(s.Sent) == 0 {
+	if err := s.Send(a, b, Message{Bytes: 64, Count: 1}); err != nil || len(s.Drops) != 0 || len(s.Sent) == 0 {
 		t.Errorf("sent %d, %s, %v", len(s.Sent), s.DropList(), err)
 	}
 	wrong := ib.QKey(8)
-	if err := s.Send(a, b, Message{Octets: 64, Count: 1, QKey: &wrong}); err != nil || len(s.Drops) != 1 || !strings.Contains(s.DropList(), s.Name(b.At)) {
+	if err := s.Send(a, b, Message{Bytes: 64, Count: 1, QKey: &wrong}); err != nil || len(s.Drops) != 1 || !strings.Contains(s.DropList(), s.Name(b.At)) {
 		t.Errorf("with a wrong Q_Key: %s, %v", s.DropList(), err)
 	}
 }

@@ -36,9 +36,9 @@ func TestFaults(t *testing.T) {
 		"a \x01":                             "x.ibs:1:3: control character 0x01: want text",
 		"ok\nü \xff":                         "x.ibs:2:3: want UTF-8",
 		"a\n" + strings.Repeat("b", MaxLine): "",
-		strings.Repeat("b", MaxLine+1):       "x.ibs:1:1: want up to 20000 lines of up to 4096 octets",
-		strings.Repeat("\n", MaxLines):       "x.ibs:20001:1: want up to 20000 lines of up to 4096 octets",
-		strings.Repeat("b", MaxScript+1):     "x.ibs:1:1: 1048577 octets: want a script of up to 1048576",
+		strings.Repeat("b", MaxLine+1):       "x.ibs:1:1: want up to 20000 lines of up to 4096 bytes",
+		strings.Repeat("\n", MaxLines):       "x.ibs:20001:1: want up to 20000 lines of up to 4096 bytes",
+		strings.Repeat("b", MaxScript+1):     "x.ibs:1:1: 1048577 bytes: want a script of up to 1048576",
 	} {
 		_, err := Lines("x.ibs", []byte(script))
 		if got := errorText(err); got != want {

@@ -11,8 +11,8 @@ import (
 
 // Limits of a script.
 const (
-	MaxScript  = 1 << 20 // octets of a script
-	MaxLine    = 4096    // octets of a line
+	MaxScript  = 1 << 20 // bytes of a script
+	MaxLine    = 4096    // bytes of a line
 	MaxLines   = 20_000  // lines of a script
 	MaxAdvance = 365 * 24 * time.Hour
 )
@@ -255,13 +255,13 @@ func (a *LineArgs) Setting(what string, comparisons bool) (ScriptSetting, error)
 // Lines cuts a script into the lines that have words.
 func Lines(name string, script []byte) ([]ScriptLine, error) {
 	if len(script) > MaxScript {
-		return nil, &ScriptFault{name, 1, 1, fmt.Sprintf("%d octets: want a script of up to %d", len(script), MaxScript)}
+		return nil, &ScriptFault{name, 1, 1, fmt.Sprintf("%d bytes: want a script of up to %d", len(script), MaxScript)}
 	}
 	var lines []ScriptLine
 	for i, text := range strings.Split(string(script), "\n") {
 		number := i + 1
 		if i >= MaxLines || len(text) > MaxLine {
-			return nil, &ScriptFault{name, number, 1, fmt.Sprintf("want up to %d lines of up to %d octets", MaxLines, MaxLine)}
+			return nil, &ScriptFault{name, number, 1, fmt.Sprintf("want up to %d lines of up to %d bytes", MaxLines, MaxLine)}
 		}
 		words, column, bad := split(text)
 		if bad != "" {

@@ -16,12 +16,12 @@ import (
 // What a queue pair of a stage has.
 const (
 	receives      = 32              // posted at all times
-	longest       = 4096            // octets of a message
+	longest       = 4096            // bytes of a message
 	pathMTU       = ib.MTU256       // of connections: longer messages take several packets
 	ackTimeout    = ib.TimeValue(6) // about a quarter of a millisecond, until a packet is sent again
 	retries       = 2               // and then the request fails
 	firstPSN      = 0xFFFFFE        // so that numbers wrap
-	rawIPv6Size   = 40              // octets of an IPv6 header
+	rawIPv6Size   = 40              // bytes of an IPv6 header
 	vendorClass   = 0x0A            // of management datagrams
 	rawEtherType  = 0x0800          // of raw EtherType packets
 	initMask      = endpoint.AttrPort | endpoint.AttrPKeyIndex
@@ -50,7 +50,7 @@ type Sent struct {
 	SL   ib.SL
 	PKey ib.PKey // 0 in a raw packet
 	QKey ib.QKey // meant when HasQKey
-	// HasPKey tells that the packet has a transport header, HasQKey that it is
+	// HasPKey reports whether the packet has a transport header, HasQKey that it is
 	// a datagram's.
 	HasPKey, HasQKey bool
 }
@@ -68,9 +68,9 @@ func (s *Testbed) sightData(d fabric.DataSighting) {
 	case d.Outcome.IsDrop() && len(s.Drops) < MaxDrops:
 		s.Drops = append(s.Drops, Drop{at, d.Outcome.String()})
 	case d.Outcome == fabric.OutcomeLeft && len(s.Sent) < MaxSent:
-		v, err := packet.Parse(d.Octets)
+		v, err := packet.Parse(d.Bytes)
 		if err != nil {
-			return // hostile octets have no keys
+			return // hostile bytes have no keys
 		}
 		p := Sent{Place: at, VL: d.VL, SL: v.LRH.SL(), HasPKey: v.BTH != nil, HasQKey: v.DETH != nil}
 		if p.HasPKey {
@@ -221,10 +221,10 @@ func (q *QP) Query() (endpoint.State, endpoint.Attr) {
 
 // Message is what Send sends.
 type Message struct {
-	Octets, Count int
-	QKey          *ib.QKey // nil for the receiver's
-	PKeyIndex     uint16   // of GSI
-	SL            ib.SL
+	Bytes, Count int
+	QKey         *ib.QKey // nil for the receiver's
+	PKeyIndex    uint16   // of GSI
+	SL           ib.SL
 	// Via is the router's port that the message goes to first, nil for none; then
 	// it has a GRH, for the receiver's GID and with this hop limit.
 	Via      *observed.Place
@@ -236,7 +236,7 @@ type Message struct {
 func (s *Testbed) Send(from, to *QP, m Message) error {
 	s.Drops, s.Sent = s.Drops[:0], s.Sent[:0]
 	r := endpoint.SendRequest{
-		Op: endpoint.OpSend, Data: make([]byte, m.Octets), To: endpoint.Address{DLID: to.lid(), SL: m.SL},
+		Op: endpoint.OpSend, Data: make([]byte, m.Bytes), To: endpoint.Address{DLID: to.lid(), SL: m.SL},
 		RemoteQP: to.qp.Number(), RemoteQKey: to.attr.QKey, PKeyIndex: m.PKeyIndex,
 	}
 	if m.QKey != nil {
@@ -253,11 +253,11 @@ func (s *Testbed) Send(from, to *QP, m Message) error {
 	case endpoint.RawEtherType:
 		r.EtherType = rawEtherType
 	case endpoint.RawIPv6:
-		if m.Octets < rawIPv6Size {
-			return fmt.Errorf("%d octets: want the %d of an IPv6 header at least", m.Octets, rawIPv6Size)
+		if m.Bytes < rawIPv6Size {
+			return fmt.Errorf("%d bytes: want the %d of an IPv6 header at least", m.Bytes, rawIPv6Size)
 		}
 		r.Data[0], r.Data[6], r.Data[7] = 0x60, 59, 64 // version, no next header, hop limit
-		binary.BigEndian.PutUint16(r.Data[4:], uint16(m.Octets-rawIPv6Size))
+		binary.BigEndian.PutUint16(r.Data[4:], uint16(m.Bytes-rawIPv6Size))
 	case endpoint.RD:
 		r.EEContext = from.ee.Number()
 	}
@@ -287,9 +287,9 @@ func management(to *QP, payload []byte) {
 
 // Forge puts a datagram on the wire as a host could whose adapter obeys nobody:
 // with any P_Key and Q_Key, on any service level.
-func (s *Testbed) Forge(from observed.Place, to *QP, pkey ib.PKey, qkey ib.QKey, sl ib.SL, octets int) error {
+func (s *Testbed) Forge(from observed.Place, to *QP, pkey ib.PKey, qkey ib.QKey, sl ib.SL, bytes int) error {
 	s.Drops, s.Sent = s.Drops[:0], s.Sent[:0]
-	payload := make([]byte, octets)
+	payload := make([]byte, bytes)
 	management(to, payload)
 	b, v, err := packet.Append(nil, packet.OpCodeUDSendOnly, false, payload)
 	if err != nil {
@@ -312,16 +312,16 @@ func (s *Testbed) Forge(from observed.Place, to *QP, pkey ib.PKey, qkey ib.QKey,
 	return s.Inject(from, b)
 }
 
-// Inject puts octets on the wire at an end port, unchanged.
-func (s *Testbed) Inject(from observed.Place, octets []byte) error {
+// Inject puts bytes on the wire at an end port, unchanged.
+func (s *Testbed) Inject(from observed.Place, bytes []byte) error {
 	s.Drops, s.Sent = s.Drops[:0], s.Sent[:0]
-	if err := s.Fabric.Inject(from.Node, from.Port, octets); err != nil {
+	if err := s.Fabric.Inject(from.Node, from.Port, bytes); err != nil {
 		return err
 	}
 	return s.Advance(s.config.Timeout)
 }
 
-// poll takes what has completed, and posts receives anew.
+// poll takes what has completed, and posts receives again.
 func (q *QP) poll() error {
 	var done [16]endpoint.Completion
 	for {

@@ -41,7 +41,7 @@ const (
 	Managers
 )
 
-// Move tells that a port gets another LID than it was assigned before or,
+// Move reports whether a port gets another LID than it was assigned before or,
 // where nothing was, than it holds.
 type Move struct {
 	Port   *observed.Port

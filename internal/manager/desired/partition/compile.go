@@ -86,7 +86,7 @@ func (c *compiler) collectKeys() {
 }
 
 // rank orders partitions as OpenSM goes through them on the usual hosts: by
-// the number with its octets swapped.
+// the number with its bytes swapped.
 func rank(b ib.PKeyBase) uint16 { return bits.ReverseBytes16(uint16(b)) }
 
 func (c *compiler) addKeys(owner map[ib.PortGUID]int, partition int, ports []ib.PortGUID, key ib.PKey) {

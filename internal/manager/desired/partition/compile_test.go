@@ -99,7 +99,7 @@ func TestPlacement(t *testing.T) {
 	}
 }
 
-// The order of new keys is OpenSM's: by the number with its octets swapped.
+// The order of new keys is OpenSM's: by the number with its bytes swapped.
 func TestOrderOfNewKeys(t *testing.T) {
 	got := compileOne(t, PortFacts{PortGUID: 1, Cap: 64}, resolution(part(0x10, 1), part(0x100, 1), part(0x20, 1), part(0x1001, 1), part(0x7eff, 1)))
 	if want := "7fff 8100 9001 8010 8020 feff"; show(got) != want {

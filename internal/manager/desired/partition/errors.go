@@ -39,7 +39,7 @@ type Overflow struct {
 	Cap, Needed int
 	// Partitions are those that the port should be in, with the key of each.
 	Partitions []string
-	// Manager tells that it is the manager's port, and that there is no default
+	// Manager reports whether it is the manager's port, and that there is no default
 	// partition: it has to be in every partition that has a member.
 	Manager bool
 	// Guard is the switch port before the port, for messages, when it is that one's

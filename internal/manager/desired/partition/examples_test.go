@@ -99,7 +99,7 @@ func TestOpenSMExample6IsRefused(t *testing.T) {
 }
 
 // Example 11: keys keep their index. OpenSM's last step, a restart that makes
-// all tables anew, has no counterpart.
+// all tables again, has no counterpart.
 func TestOpenSMExample11(t *testing.T) {
 	l := newLab()
 	steps := []struct{ what, conf, want, guard string }{

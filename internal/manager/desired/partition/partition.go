@@ -101,7 +101,7 @@ type SwitchPort struct {
 	PortNum    ib.PortNum
 	// Peer is the end port it faces.
 	Peer ib.PortGUID
-	// HasTable tells that Table is to be written: the port has a table and the
+	// HasTable reports whether Table is to be written: the port has a table and the
 	// peer's keys fit. A port that checks holds the full key of each of the
 	// peer's partitions, one that does not a copy of the peer's keys. Otherwise the table, if any, is without effect and is
 	// best left alone.

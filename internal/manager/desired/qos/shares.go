@@ -15,13 +15,13 @@ import (
 // packet may exceed it. So a weight counts as whole packets of the largest MTU, and lanes
 // get their shares by how many entries they have, more than by weights.
 const (
-	// unitBlocks is a packet of 4096 octets with its headers, in units of a weight.
+	// unitBlocks is a packet of 4096 bytes with its headers, in units of a weight.
 	unitBlocks = 65
 	// unitsMost is the most packets of an entry; the last of four begins within weightMost.
 	unitsMost  = 4
 	weightMost = 255
 	// excess is by how much packets of mixed sizes exceed a weight in the mean, in units of
-	// a weight: the more, the more of the octets are in large packets.
+	// a weight: the more, the more of the bytes are in large packets.
 	excess = 24
 	// shareFaultPercent is by how much of itself a share may be missed unsaid.
 	shareFaultPercent = 5

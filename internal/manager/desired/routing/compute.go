@@ -13,7 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/file"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/ftree"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/mend"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/repair"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
@@ -52,7 +52,7 @@ type engine struct {
 	// compute works out the routes; help says in a few words what they are.
 	compute func(*graph.Input) (*graph.Routes, error)
 	help    string
-	// lanes tells that its routes may need more than one virtual lane.
+	// lanes reports whether its routes may need more than one virtual lane.
 	lanes bool
 }
 
@@ -144,7 +144,7 @@ type Tables struct {
 
 	// kept are the routes of the engine, from which those of a later fabric may follow, and
 	// asked its notes.
-	kept  *mend.Kept
+	kept  *repair.Kept
 	asked []string
 	// order lists the switches for multicast trees, drained those that stand lowest.
 	order, drained []ib.NodeGUID
@@ -212,7 +212,7 @@ func (r Request) Compute(f *observed.Fabric, destinations []graph.Destination) (
 	if err := t.routeForGroups(&r, in); err != nil {
 		return nil, err
 	}
-	t.kept, t.asked = mend.Keep(through, &t.Routes), t.Notes
+	t.kept, t.asked = repair.Keep(through, &t.Routes), t.Notes
 	if t.kept != nil && len(places) > 0 {
 		t.own()
 	}

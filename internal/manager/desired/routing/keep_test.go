@@ -13,8 +13,8 @@ import (
 	"github.com/ibwarden/ibwarden/test/routingtest"
 )
 
-// mended is a graph whose links go and come back.
-type mended struct {
+// repaired is a graph whose links go and come back.
+type repaired struct {
 	*routingtest.Builder
 	t      *testing.T
 	seed   uint64
@@ -25,9 +25,9 @@ type mended struct {
 	standing *routes.Standing
 }
 
-func newMended(t *testing.T, seed uint64) (*mended, *rand.Rand) {
+func newRepaired(t *testing.T, seed uint64) (*repaired, *rand.Rand) {
 	rng := rand.New(rand.NewPCG(seed, 181))
-	m := &mended{Builder: routingtest.New(rng), t: t, seed: seed}
+	m := &repaired{Builder: routingtest.New(rng), t: t, seed: seed}
 	engine := UpDown
 	switch rng.IntN(4) {
 	case 0:
@@ -78,10 +78,10 @@ func leadsOver(tables *Tables, at *observed.Node, lid ib.LID) bool {
 }
 
 // check compares routes with those before.
-func (m *mended) check(after *Tables, down bool) (moved, stayed int) {
+func (m *repaired) check(after *Tables, down bool) (moved, stayed int) {
 	m.t.Helper()
 	if v := m.Judge(&after.Routes, 1); !v.Right() {
-		m.t.Fatalf("seed %d: mended routes are not right: %v", m.seed, v.Reasons())
+		m.t.Fatalf("seed %d: repaired routes are not right: %v", m.seed, v.Reasons())
 	}
 	for _, n := range m.now.Graph.Nodes {
 		for _, d := range m.Destinations {
@@ -110,9 +110,9 @@ func (m *mended) check(after *Tables, down bool) (moved, stayed int) {
 // engine. What the judge says by what differs it says of the whole too.
 func TestOnlyWhatLedOverALinkMoves(t *testing.T) {
 	first, rounds := need.Seed(t, 1), need.Rounds(150, 10_000)
-	refused, asked, mends, moved, stayed, differing, wrong := 0, 0, 0, 0, 0, 0, 0
+	refused, asked, repairs, moved, stayed, differing, wrong := 0, 0, 0, 0, 0, 0, 0
 	for seed := first; seed < first+rounds; seed++ {
-		m, rng := newMended(t, seed)
+		m, rng := newRepaired(t, seed)
 		var gone []*observed.Port
 		for range 1 + rng.IntN(6) {
 			down := len(gone) == 0 || rng.IntN(3) > 0
@@ -125,7 +125,7 @@ func TestOnlyWhatLedOverALinkMoves(t *testing.T) {
 				gone = append(gone, p)
 			} else {
 				i := rng.IntN(len(gone))
-				routingtest.Mend(gone[i])
+				routingtest.Repair(gone[i])
 				gone = slices.Delete(gone, i, i+1)
 			}
 			var after *Tables
@@ -144,7 +144,7 @@ func TestOnlyWhatLedOverALinkMoves(t *testing.T) {
 				break
 			}
 			x, y := m.check(after, down)
-			moved, stayed, mends = moved+x, stayed+y, mends+1
+			moved, stayed, repairs = moved+x, stayed+y, repairs+1
 			in := m.Judged(&after.Routes, 1)
 			stands := *m.standing
 			if rng.IntN(2) == 0 && stands.Again(in) || stands.Around(in.Tables, nil) {
@@ -160,7 +160,7 @@ func TestOnlyWhatLedOverALinkMoves(t *testing.T) {
 			}
 		}
 		for _, p := range gone {
-			routingtest.Mend(p)
+			routingtest.Repair(p)
 		}
 		last, ok := m.now.Again(m.Fabric, m.Destinations)
 		if !ok {
@@ -172,15 +172,15 @@ func TestOnlyWhatLedOverALinkMoves(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d times mended, %d times refused, %d times for the engine; %d exits moved and %d stayed; %d judged by what differs; %d wrong tables", mends, refused, asked, moved, stayed, differing, wrong)
-	if mends < 2*asked || mends < 5*refused || moved == 0 || differing < mends*9/10 || wrong == 0 {
+	t.Logf("%d times repaired, %d times refused, %d times for the engine; %d exits moved and %d stayed; %d judged by what differs; %d wrong tables", repairs, refused, asked, moved, stayed, differing, wrong)
+	if repairs < 2*asked || repairs < 5*refused || moved == 0 || differing < repairs*9/10 || wrong == 0 {
 		t.Error("too little was tried")
 	}
 }
 
 // corrupt changes a few exits: what the judge finds wrong in the whole is never right by what
 // differs. It returns the number of tables that were wrong.
-func (m *mended) corrupt(rng *rand.Rand, after *Tables) (wrong int) {
+func (m *repaired) corrupt(rng *rand.Rand, after *Tables) (wrong int) {
 	for range 3 {
 		bad := after.Routes
 		bad.Linear = slices.Clone(bad.Linear)

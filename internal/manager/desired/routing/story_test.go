@@ -71,7 +71,7 @@ func TestTablesOfEachEngine(t *testing.T) {
 				if p.IsTrained() {
 					routingtest.Cut(p)
 				} else {
-					routingtest.Mend(p)
+					routingtest.Repair(p)
 				}
 				again, ok := last.Again(b.Fabric, b.Destinations)
 				if text += fmt.Sprint("\nagain ", ok, " "); ok {

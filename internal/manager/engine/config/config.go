@@ -58,7 +58,7 @@ type Config struct {
 	SMKeys func(from, to ib.PortGUID) ib.SMKey
 	// Vouches proves to managers of the secret which policy is in force; nil: nobody is told.
 	Vouches mastership.Vouches
-	// Newcomer tells that, unless Known says otherwise, this manager has never
+	// Newcomer says that, unless Known says otherwise, this manager has never
 	// managed this subnet: it leaves it alone when it finds a master there that does not count (event
 	// Unexpected). It is not for Profile None.
 	Newcomer bool

@@ -30,7 +30,7 @@ const loads = ['#c6d3df', '#9ecae1', '#56b4e9', '#0072b2', '#e69f00', '#d55e00']
 export const modes = [['party', 'Who shares keys'], ['owner', 'Owner'], ['state', 'State'], ['verdict', 'Verdict'], ['load', 'Load']];
 
 // classes are the classes of the nodes of a map by one mode: {of: Int16Array by node, list:
-// [{key, name, colour, code, hollow}]}. load has what each node sends, in octets a second.
+// [{key, name, colour, code, hollow}]}. load has what each node sends, in bytes a second.
 export function classes(map, mode, load = new Map()) {
   const n = map.nodes.guid.length;
   const of = new Int16Array(n);

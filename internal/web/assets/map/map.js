@@ -66,7 +66,7 @@ export class FabricMap {
     if (!before || this.fitted) this.whole();
   }
 
-  // colour chooses what colours say; load is octets a second by GUID.
+  // colour chooses what colours say; load is bytes a second by GUID.
   colour(mode, load = this.load) {
     this.mode = mode;
     this.load = load;

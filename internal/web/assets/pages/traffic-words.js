@@ -1,7 +1,7 @@
 // What the counters of a port count, and why nothing is known of them, in words.
 
 const words = {
-  PortXmitData: 'octets sent', PortRcvData: 'octets received', PortXmitPkts: 'packets sent', PortRcvPkts: 'packets received',
+  PortXmitData: 'bytes sent', PortRcvData: 'bytes received', PortXmitPkts: 'packets sent', PortRcvPkts: 'packets received',
   PortUnicastXmitPkts: 'unicast packets sent', PortUnicastRcvPkts: 'unicast packets received',
   PortMulticastXmitPkts: 'multicast packets sent', PortMulticastRcvPkts: 'multicast packets received',
   SymbolErrorCounter: 'errors of symbols on the cable: look at the cable, its plugs and its bend',

@@ -1,6 +1,6 @@
 // Traffic: who sends most, which ports have errors, and all counters of a port.
 
-import {button, count, facts, h, link, mark, octets, replace, table, toHash} from '../dom.js';
+import {button, count, facts, h, link, mark, bytes, replace, table, toHash} from '../dom.js';
 import {ago, choice, remember, search, section, steady} from '../parts/controls.js';
 import {asked, keyOf, latest, readings, sums, watch} from './traffic-samples.js';
 import {plot, spark} from './traffic-plot.js';
@@ -11,7 +11,7 @@ const oldAfter = 60; // s after which a reading is shown as old
 
 export default {name: 'traffic', title: 'Traffic', provider: true, render};
 
-const rate = n => n === undefined || n === null ? 'not known' : `${octets(n)}/s`;
+const rate = n => n === undefined || n === null ? 'not known' : `${bytes(n)}/s`;
 
 async function render(main, params) {
   await asked();

@@ -88,7 +88,7 @@ export function seconds(s) {
   return `${Math.max(1, Math.round(s * 1000))} ms`;
 }
 
-// steady draws what a part of a page holds anew, and leaves what was opened open, and the
+// steady draws what a part of a page holds again, and leaves what was opened open, and the
 // focus where it was: what is live must not take it away.
 export function steady(part, draw) {
   const key = x => `${x.localName} ${x.getAttribute('href') || x.getAttribute('aria-label') || (x.querySelector('caption') || x).textContent}`;

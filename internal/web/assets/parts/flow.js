@@ -23,7 +23,7 @@ const states = {
 };
 
 // flow shows steps and makes them. options: title; why, the reason that stands in its field;
-// names, of partitions by P_Key; say(text), which puts names beside GUIDs; again() makes the change anew from what is read anew; back()
+// names, of partitions by P_Key; say(text), which puts names beside GUIDs; again() makes the change again from what is read again; back()
 // goes back to the form; done() is called after the last step, whatever became of it.
 export function flow(app, steps, options) {
   const f = {
@@ -74,10 +74,10 @@ async function planAll(f) {
   f.box.scrollIntoView({block: 'start'});
 }
 
-// anew plans a step that the steps before it had to make possible; the ETag of what it changes
+// again plans a step that the steps before it had to make possible; the ETag of what it changes
 // is read again. It answers whether somebody has to look at the plan before it is made: where
 // ports come to talk, or there is something to know before.
-async function anew(f, s) {
+async function again(f, s) {
   if (s.step.ifMatch && !s.step.every) s.step = {...s.step, ifMatch: (await api.get(s.step.about, {limit: 1})).etag, own: true};
   const answer = await plan(f, s);
   const document = answer.plan && answer.plan.document;
@@ -114,7 +114,7 @@ async function run(f) {
   for (const s of f.steps) {
     if (finished(s)) continue;
     try {
-      if (s.state === 'later' && await anew(f, s)) return pause(f, 'This is what the next step does. Look at it, and continue.');
+      if (s.state === 'later' && await again(f, s)) return pause(f, 'This is what the next step does. Look at it, and continue.');
       await make(f, s);
     } catch (e) {
       if (e.status === 401) return undefined;

@@ -61,7 +61,7 @@ function make(body, ctx, draft) {
   const pkey = field('P_Key', h('input', {type: 'text', maxlength: '6', autocomplete: 'off', spellcheck: 'false'}), 'Such as 0x0100; empty for the lowest that is free.');
   const owner = ctx.app.provider ? select('Owner', ctx.tenants.map(t => [t.name, t.name]), draft.owner || ctx.params.owner || ctx.app.session.tenant) : null;
   const sl = field('Service level', h('input', {type: 'number', min: '0', max: '15', value: '0'}));
-  const mtu = select('MTU', [['', 'the default'], ...[256, 512, 1024, 2048, 4096].map(n => [String(n), `${n} octets`])]);
+  const mtu = select('MTU', [['', 'the default'], ...[256, 512, 1024, 2048, 4096].map(n => [String(n), `${n} bytes`])]);
   const ipoib = tick('Make the broadcast group of IP over InfiniBand');
   const j = joining(draft);
   const ports = picker(ctx.ports, {title: 'Members', note: owns});

@@ -9,7 +9,7 @@ import {find, label, parse} from './ports.js';
 const foundMost = 50; // ports shown at once
 const chosenShown = 100; // chosen ports shown at once
 const allMost = 10000; // ports that can be chosen together: what one request takes
-const fileMost = 1 << 20; // octets of a file that is dropped
+const fileMost = 1 << 20; // bytes of a file that is dropped
 
 // picker is a box to choose ports. options: title; keep(port), which may be chosen, and
 // refusal, why another may not; note(port), what is said of one beside its name; changed(),
@@ -102,7 +102,7 @@ function dropping(p, box) {
     box.classList.remove('over');
     const file = e.dataTransfer.files[0];
     if (file && file.size > fileMost) {
-      replace(p.problems, h('p', {class: 'fault'}, `${file.name} has ${file.size} octets: want a list of at most ${fileMost}.`));
+      replace(p.problems, h('p', {class: 'fault'}, `${file.name} has ${file.size} bytes: want a list of at most ${fileMost}.`));
       return;
     }
     take(p, file ? await file.text() : e.dataTransfer.getData('text/plain'));

@@ -1,7 +1,7 @@
 // End ports by name, GUID and LID: what people write is found here. Nothing of this module
 // knows of the page.
 
-const guidOctets = 16; // hexadecimal digits of a GUID
+const guidBytes = 16; // hexadecimal digits of a GUID
 
 // label is what a port is called: what its node says, and its number where the node has
 // several.
@@ -13,7 +13,7 @@ export function label(p) {
 // guid is a GUID as the API writes it, of what somebody wrote, or "".
 export function guid(text) {
   const digits = text.trim().toLowerCase().replace(/^0x/, '').replace(/[:.-]/g, '');
-  return digits.length === guidOctets && /^[0-9a-f]+$/.test(digits) ? `0x${digits}` : '';
+  return digits.length === guidBytes && /^[0-9a-f]+$/.test(digits) ? `0x${digits}` : '';
 }
 
 // index prepares a list of ports, as the API gives it, to be searched. A port that has no

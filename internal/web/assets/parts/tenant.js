@@ -65,7 +65,7 @@ async function read(p) {
 function hidden(text) { return h('span', {class: 'hidden'}, text); }
 
 // differs reports whether what is shown under a name is not what was shown before: what is
-// drawn anew loses the focus, so what is the same stays.
+// drawn again loses the focus, so what is the same stays.
 export function differs(holder, name, value) {
   holder.shown = holder.shown || {};
   const text = JSON.stringify(value);
@@ -99,7 +99,7 @@ async function drawPartitions(p, own, others) {
     return h('details', {open: wanted, 'data-partition': x.pkey, ontoggle: e => { if (e.target.open) load().catch(error => replace(place, h('p', {class: 'fault'}, error.message))); }},
       h('summary', {}, h('strong', {}, x.name), ` ${x.pkey}, ${count(x.members, 'member')}`, x.owner !== p.name ? `, of ${x.owner}` : '', ' ', x.waiting ? mark('warn', `${x.waiting} wait`) : null),
       x.file ? h('p', {}, `Of the policy file ${x.file}: it is changed there.`) : null,
-      facts([['Service level', x.sl], ['MTU', x.mtu ? `${x.mtu} octets` : 'the default'], ['Rate', x.rate ? `${x.rate} Gb/s` : 'what links carry'], ['IP over InfiniBand', x.ip_over_ib ? 'yes' : 'no']]),
+      facts([['Service level', x.sl], ['MTU', x.mtu ? `${x.mtu} bytes` : 'the default'], ['Rate', x.rate ? `${x.rate} Gb/s` : 'what links carry'], ['IP over InfiniBand', x.ip_over_ib ? 'yes' : 'no']]),
       write && !x.file ? h('p', {class: 'row'}, link(toHash('change', {partition: x.pkey}), 'Change its members'),
         x.owner === p.name || p.app.provider ? button(['Delete it…', hidden(` partition ${x.name}`)], () => plan(p, [{title: `Delete ${x.name} (${x.pkey}) with its members`, method: 'DELETE', path: `/partitions/${x.pkey}`, ifMatch: `"${x.changed}"`, about: `/partitions/${x.pkey}`}], 'Delete a partition'), {class: 'danger', 'data-do': 'delete'}) : null) : null,
       place);

@@ -11,7 +11,7 @@ import (
 const searchMost = 200
 
 // acyclic is the turns that the paths of a layer take, which never close a circle. It keeps
-// the links in an order in which every turn leads on, and mends the order where a new turn
+// the links in an order in which every turn leads on, and repairs the order where a new turn
 // needs it: the algorithm of Pearce and Kelly for topological orders that change.
 type acyclic struct {
 	c *cabling

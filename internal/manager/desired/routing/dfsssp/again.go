@@ -91,7 +91,7 @@ func newKeeper(in *graph.Input, lids [][]ib.LID, room int) *keeper {
 	for s := range h.layer {
 		h.layer[s], k.moved[s] = make([]uint8, n), make([]bool, n)
 	}
-	k.evener = newEvener(newMender(h, lids), room, false)
+	k.evener = newEvener(newRepairer(h, lids), room, false)
 	k.findGrown()
 	return k
 }
@@ -338,7 +338,7 @@ func (k *keeper) layers(lanes *graph.Lanes) bool {
 		if !k.escapes() {
 			return false
 		}
-		k.mender.run(open)
+		k.repairer.run(open)
 		k.fill(nil)
 	}
 	for _, set := range k.sets {

@@ -34,7 +34,7 @@ type chooser struct {
 	*cabling
 	linear [][]ib.PortNum
 	rows   [][]ib.PortNum // linear by switch
-	// alike tells that the CAs of a switch get the same tree, but for LIDs of one port.
+	// alike reports whether the CAs of a switch get the same tree, but for LIDs of one port.
 	alike bool
 	like  []ib.LID // the LIDs whose trees the next CA gets
 	// left tells of two switches that all paths between them that were chosen are free in the

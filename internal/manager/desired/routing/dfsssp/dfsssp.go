@@ -36,7 +36,7 @@ func DFSSSP(in *graph.Input) (*graph.Routes, error) {
 	if len(open) > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("%d pairs of switches may take longer paths than the shortest, which are not free of deadlock by %d layers", len(open), room))
 	}
-	m := newMender(h, lids)
+	m := newRepairer(h, lids)
 	m.run(append(open, spare...))
 	newEvener(m, room, h.alike).run()
 	follow(in.Graph, out.Linear, lids)

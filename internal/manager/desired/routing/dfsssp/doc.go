@@ -15,7 +15,7 @@
 //
 // Where there are routes of before, these stay instead as far as they are shortest, with
 // their layers, and only exits that are missing are chosen: by the load, and in the layers
-// where they close no circle. Where this leads nowhere all is routed anew.
+// where they close no circle. Where this leads nowhere all is routed again.
 //
 // Pairs may be left for which there are too few lanes. They get home, and paths that are
 // free there, if need be longer ones: its order leaves a path between any two switches, so

@@ -27,16 +27,16 @@ const (
 // evener moves routes from full links to others that are as short, where the paths of a
 // layer close no circle by it.
 type evener struct {
-	*mender
+	*repairer
 	room int // layers that there can be
-	// alike tells that LIDs behind a switch had the same paths, so that they are to be spread.
+	// alike reports whether LIDs behind a switch had the same paths, so that they are to be spread.
 	alike bool
 	sets  []*acyclic
 	flow  []uint32
 	uses  []uint8 // by link: LIDs behind the root whose packets leave a switch by it
 	// When a round begins: the load of the fullest link, and what full links carry more than.
 	fullest, full uint64
-	// refused tells that a route could not move since it closed a circle.
+	// refused reports whether a route could not move since it closed a circle.
 	refused bool
 
 	// For the switch that is to be moved:
@@ -47,9 +47,9 @@ type evener struct {
 	moves []change
 }
 
-func newEvener(m *mender, room int, alike bool) *evener {
+func newEvener(m *repairer, room int, alike bool) *evener {
 	n := len(m.Nodes)
-	return &evener{mender: m, room: room, alike: alike, flow: make([]uint32, n), uses: make([]uint8, len(m.To)), below: make([]bool, n), in: make([]int32, n)}
+	return &evener{repairer: m, room: room, alike: alike, flow: make([]uint32, n), uses: make([]uint8, len(m.To)), below: make([]bool, n), in: make([]int32, n)}
 }
 
 // run evens the load where it is not even, with more layers where these help much.

@@ -7,7 +7,7 @@ import (
 )
 
 // lanes spreads the pairs over the layers that are needed, nil for no more than one.
-func (m *mender) lanes() *graph.Lanes {
+func (m *repairer) lanes() *graph.Lanes {
 	var used layers
 	for _, row := range m.layer {
 		for _, layer := range row {

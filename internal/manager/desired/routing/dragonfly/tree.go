@@ -5,7 +5,7 @@ type tree struct {
 	// far is the distance of a switch, unset where there is no way: cables between groups
 	// times farGroup, and hops, which are fewer than there can be switches.
 	far []uint32
-	// regular tells that a way has the form that needs no check, direct that it begins
+	// regular reports whether a way has the form that needs no check, direct that it begins
 	// between groups; by switch.
 	regular, direct []bool
 }

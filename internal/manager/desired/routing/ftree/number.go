@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// maxSlots bounds the exits up that a switch is taken to have had: a slot is an octet,
+	// maxSlots bounds the exits up that a switch is taken to have had: a slot is a byte,
 	// and ports are fewer.
 	maxSlots = 250
 	// A switch is one of a family when it has ownShare of familyShare of its parents.
@@ -44,10 +44,10 @@ type entry struct {
 	number uint32
 	// first is the entry of the port's first LID.
 	first int32
-	// narrow tells that its leaf has lost the cable that it would come by, and not the others
+	// narrow reports whether its leaf has lost the cable that it would come by, and not the others
 	// of the same pair: the switch above does not show that.
 	narrow bool
-	// extra tells that it is not numbered leaf by leaf.
+	// extra reports whether it is not numbered leaf by leaf.
 	extra bool
 }
 

@@ -39,7 +39,7 @@ type Lanes struct {
 	// Class holds the class of each port of each switch, by the switch's place in
 	// Graph.Nodes and port number, with port 0. nil: all ports have class 0.
 	Class [][]uint8
-	// Groups tells that multicast packets have a layer to themselves, of number Layers, and
+	// Groups reports whether multicast packets have a layer to themselves, of number Layers, and
 	// in it one virtual lane, of number VLs.
 	Groups bool
 	// Lane is the virtual lane by the class of the entry port, the class of the exit port,

@@ -9,9 +9,9 @@ import (
 // order leaves a path between any two.
 const home = 0
 
-// mender gives each pair of switches a layer in which the paths between them are free. It
+// repairer gives each pair of switches a layer in which the paths between them are free. It
 // changes the paths of pairs for which there is none.
-type mender struct {
+type repairer struct {
 	*cabling
 	linear [][]ib.PortNum
 	load   []uint64 // by link
@@ -35,9 +35,9 @@ type mender struct {
 	rings [][]uint16 // switches by hops
 }
 
-func newMender(h *chooser, lids [][]ib.LID) *mender {
+func newRepairer(h *chooser, lids [][]ib.LID) *repairer {
 	c, n := h.cabling, len(h.Nodes)
-	m := &mender{
+	m := &repairer{
 		cabling: c, linear: h.linear, load: h.load, lids: lids, layer: h.layer,
 		dirty: make([]bool, n), t: newTree(c),
 		escape: make([]int32, n), forced: make([]bool, n), bad: make([]bool, n),
@@ -46,8 +46,8 @@ func newMender(h *chooser, lids [][]ib.LID) *mender {
 	return m
 }
 
-// run mends the trees of some switches, and those where this changes the layers of pairs.
-func (m *mender) run(roots [][2]uint16) {
+// run repairs the trees of some switches, and those where this changes the layers of pairs.
+func (m *repairer) run(roots [][2]uint16) {
 	for _, pair := range roots {
 		m.push(pair[0])
 		m.push(pair[1])
@@ -72,7 +72,7 @@ func (m *mender) run(roots [][2]uint16) {
 	}
 }
 
-func (m *mender) push(s uint16) {
+func (m *repairer) push(s uint16) {
 	if !m.dirty[s] {
 		m.dirty[s] = true
 		m.queue = append(m.queue, s)
@@ -81,7 +81,7 @@ func (m *mender) push(s uint16) {
 
 // check gives the home layer to pairs whose paths are no longer free in theirs, and reports
 // whether there are switches whose path is not free in the home layer and has to be: those are bad.
-func (m *mender) check() (found bool) {
+func (m *repairer) check() (found bool) {
 	t := m.t
 	clear(m.bad)
 	for _, s := range t.order {
@@ -105,7 +105,7 @@ func (m *mender) check() (found bool) {
 // reattach leads bad switches to the root by paths that are free in the home layer: by the
 // fewest hops to a path that is, by bad ones only where they can, or by the way of escape
 // where there is no such.
-func (m *mender) reattach() {
+func (m *repairer) reattach() {
 	for _, all := range []bool{false, true} {
 		m.seek(all)
 		if m.take() {
@@ -122,7 +122,7 @@ func (m *mender) reattach() {
 }
 
 // take lets bad switches send as seek found, and reports whether it found anything.
-func (m *mender) take() (found bool) {
+func (m *repairer) take() (found bool) {
 	t := m.t
 	for s, bad := range m.bad {
 		if !bad || m.hops[s] == graph.Unset {
@@ -139,7 +139,7 @@ func (m *mender) take() (found bool) {
 
 // seek finds for every bad switch, or for all, the shortest path in the home layer to a
 // switch whose path is free there, and on.
-func (m *mender) seek(all bool) {
+func (m *repairer) seek(all bool) {
 	t := m.t
 	for s := range m.hops {
 		m.hops[s] = graph.Unset
@@ -176,7 +176,7 @@ func (m *mender) seek(all bool) {
 }
 
 // enter notes that a path of so many hops from s was found.
-func (m *mender) enter(s, hops uint16) {
+func (m *repairer) enter(s, hops uint16) {
 	m.hops[s] = hops
 	for len(m.rings) <= int(hops) {
 		m.rings = append(m.rings, nil)
@@ -185,7 +185,7 @@ func (m *mender) enter(s, hops uint16) {
 }
 
 // send makes a link the exit of s, in the tree and in the table.
-func (m *mender) send(s uint16, l int32) {
+func (m *repairer) send(s uint16, l int32) {
 	m.load[m.t.exit[s]] -= min(m.load[m.t.exit[s]], uint64(m.Hosts[s]))
 	m.load[l] += uint64(m.Hosts[s])
 	m.t.exit[s] = l
@@ -194,7 +194,7 @@ func (m *mender) send(s uint16, l int32) {
 
 // flee finds the ways of escape to switch r: down where a way leads down only, else up to
 // the nearest that has one.
-func (m *mender) flee(r uint16) {
+func (m *repairer) flee(r uint16) {
 	height := m.height
 	hops := m.hops
 	for s := range hops {

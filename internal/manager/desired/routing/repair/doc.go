@@ -1,4 +1,4 @@
-// Package mend keeps routes as they are where the graph has lost links, and replaces only
+// Package repair keeps routes as they are where the graph has lost links, and replaces only
 // the exits whose way leads over what is gone.
 //
 // In: the routes of an engine for a graph (Keep), and later graphs that lack some of its
@@ -18,4 +18,4 @@
 //
 // The cost is in what is to be replaced: for each LID the switches of that part times their
 // links, after one look at the tables of the switches that have lost a link.
-package mend
+package repair

@@ -1,4 +1,4 @@
-package mend
+package repair
 
 import (
 	"slices"
@@ -7,11 +7,11 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 )
 
-// mending replaces exits.
-type mending struct {
+// repairing replaces exits.
+type repairing struct {
 	*later
 	rows [][]ib.PortNum
-	own  []bool // by place: whether the row is this mending's own
+	own  []bool // by place: whether the row is this repairing's own
 	// moved is that of the result.
 	moved map[ib.LID][]exit
 	// uses counts, by place, the LIDs that leave by each port; nil where it was not counted.
@@ -24,8 +24,8 @@ type mending struct {
 	// Of the LID at hand.
 	lid  ib.LID
 	end  graph.End
-	part []uint16 // the switches to be led anew
-	// anyOrder tells that those which are left may go up after they went down.
+	part []uint16 // the switches to be led again
+	// anyOrder reports whether those which are left may go up after they went down.
 	anyOrder bool
 	// in has, by place, the state of a switch; it holds where seen is round.
 	in    []state
@@ -37,9 +37,9 @@ type mending struct {
 
 // state is how a switch stands to the LID at hand.
 type state struct {
-	anew bool // it is to be led anew, and is not yet
+	again bool // it is to be led again, and is not yet
 	hops int32
-	// down tells that its way never goes up.
+	// down reports whether its way never goes up.
 	down bool
 }
 
@@ -49,8 +49,8 @@ type candidate struct {
 	down bool
 }
 
-// mend replaces what leads over missing links, and puts back what it may.
-func (m *mending) mend() bool {
+// repair replaces what leads over missing links, and puts back what it may.
+func (m *repairing) repair() bool {
 	n := len(m.rows)
 	m.in, m.seen, m.uses = make([]state, n), make([]int32, n), make([][]int32, n)
 	m.home, m.homed = make([]ib.PortNum, n), make([]int32, n)
@@ -64,7 +64,7 @@ func (m *mending) mend() bool {
 }
 
 // endOf is the end port of this graph that has a LID.
-func (m *mending) endOf(lid ib.LID) (graph.End, bool) {
+func (m *repairing) endOf(lid ib.LID) (graph.End, bool) {
 	i, found := slices.BinarySearchFunc(m.ends, lid, func(e graph.End, l ib.LID) int { return int(e.LID) - int(l) })
 	if !found {
 		i--
@@ -76,7 +76,7 @@ func (m *mending) endOf(lid ib.LID) (graph.End, bool) {
 }
 
 // restore puts the engine's exits back whose ways are whole again.
-func (m *mending) restore() {
+func (m *repairing) restore() {
 	for lid, all := range m.k.moved {
 		m.round++
 		for _, x := range all {
@@ -104,7 +104,7 @@ func (m *mending) restore() {
 }
 
 // whole reports whether the way from a switch leads to an end port over links that there are.
-func (m *mending) whole(at uint16, end graph.End, exit func(at uint16) ib.PortNum) bool {
+func (m *repairing) whole(at uint16, end graph.End, exit func(at uint16) ib.PortNum) bool {
 	for range m.rows {
 		port := exit(at)
 		if at == end.At {
@@ -119,7 +119,7 @@ func (m *mending) whole(at uint16, end graph.End, exit func(at uint16) ib.PortNu
 	return false
 }
 
-func (m *mending) set(at uint16, lid ib.LID, port ib.PortNum) {
+func (m *repairing) set(at uint16, lid ib.LID, port ib.PortNum) {
 	if !m.own[at] {
 		m.rows[at], m.own[at] = slices.Clone(m.rows[at]), true
 	}
@@ -132,7 +132,7 @@ func (m *mending) set(at uint16, lid ib.LID, port ib.PortNum) {
 
 // cut calls yield with the LIDs, in order, for which an exit leads over a missing link, and
 // the switches where it does.
-func (m *mending) cut() func(yield func(ib.LID, []uint16) bool) {
+func (m *repairing) cut() func(yield func(ib.LID, []uint16) bool) {
 	roots := map[ib.LID][]uint16{}
 	var missing [256]bool
 	for i := 0; i < len(m.lost); {
@@ -166,7 +166,7 @@ func (m *mending) cut() func(yield func(ib.LID, []uint16) bool) {
 }
 
 // lead leads the switches whose ways to a LID begin with a missing link at one of the roots.
-func (m *mending) lead(lid ib.LID, roots []uint16) bool {
+func (m *repairing) lead(lid ib.LID, roots []uint16) bool {
 	m.lid, m.round, m.anyOrder = lid, m.round+1, false
 	m.end, _ = m.endOf(lid)
 	m.spread(roots)
@@ -179,7 +179,7 @@ func (m *mending) lead(lid ib.LID, roots []uint16) bool {
 			switch {
 			case port != 0:
 				m.replace(s, port)
-				m.in[s] = state{anew: true, hops: hops, down: down} // counts from the next round on
+				m.in[s] = state{again: true, hops: hops, down: down} // counts from the next round on
 				led = append(led, s)
 			default:
 				next = append(next, s)
@@ -189,7 +189,7 @@ func (m *mending) lead(lid ib.LID, roots []uint16) bool {
 			}
 		}
 		for _, s := range led {
-			m.in[s].anew = false
+			m.in[s].again = false
 		}
 		m.part = next
 		if hops++; len(led) == 0 {
@@ -206,13 +206,13 @@ func (m *mending) lead(lid ib.LID, roots []uint16) bool {
 	return true
 }
 
-// spread finds the part of the tree to be led anew: the roots and every switch whose way
+// spread finds the part of the tree to be led again: the roots and every switch whose way
 // leads over them. A switch that is not in the graph any more has no way.
-func (m *mending) spread(roots []uint16) {
+func (m *repairing) spread(roots []uint16) {
 	m.part = m.part[:0]
 	add := func(s uint16) {
 		if m.seen[s] != m.round {
-			m.seen[s], m.in[s] = m.round, state{anew: true}
+			m.seen[s], m.in[s] = m.round, state{again: true}
 			m.part = append(m.part, s)
 		}
 	}
@@ -233,7 +233,7 @@ func (m *mending) spread(roots []uint16) {
 }
 
 // isThere reports whether a switch is in the later graph.
-func (m *mending) isThere(s uint16) bool {
+func (m *repairing) isThere(s uint16) bool {
 	_, found := slices.BinarySearch(m.place, s)
 	return found
 }
@@ -241,7 +241,7 @@ func (m *mending) isThere(s uint16) bool {
 // choose is the exit by which a switch gets to the LID in so many hops and in order, the one
 // that it has where that is among them; 0 for none, with the least number of hops in which it
 // may.
-func (m *mending) choose(s uint16, hops int32) (port ib.PortNum, down bool, least int32) {
+func (m *repairing) choose(s uint16, hops int32) (port ib.PortNum, down bool, least int32) {
 	f := m.k.first
 	m.near, least = m.near[:0], -1
 	for l := f.firstLink[s]; l < f.firstLink[s+1]; l++ {
@@ -274,7 +274,7 @@ func (m *mending) choose(s uint16, hops int32) (port ib.PortNum, down bool, leas
 // best is the candidate to take: one whose way only goes down, which more may follow, then
 // the exit that there is, then one that no other LID of the end port leaves by, then the
 // one that the fewest LIDs leave by where much has to move, else by the LID.
-func (m *mending) best(s uint16) candidate {
+func (m *repairing) best(s uint16) candidate {
 	had := m.rows[s][m.lid]
 	siblings := m.rows[s][m.end.LID:][:m.end.LMC.Count()]
 	rank := func(c candidate) (r [4]int64) {
@@ -304,7 +304,7 @@ func (m *mending) best(s uint16) candidate {
 
 // usesOf counts the exits of a switch that has lost a link; nil for others, which have few
 // to move.
-func (m *mending) usesOf(s uint16) []int32 {
+func (m *repairing) usesOf(s uint16) []int32 {
 	if m.uses[s] != nil {
 		return m.uses[s]
 	}
@@ -326,13 +326,13 @@ func (m *mending) usesOf(s uint16) []int32 {
 	return uses
 }
 
-// way is how a switch stands to the LID at hand; stands is false while it is to be led anew.
-func (m *mending) way(s uint16) (way state, stands bool) {
+// way is how a switch stands to the LID at hand; stands is false while it is to be led again.
+func (m *repairing) way(s uint16) (way state, stands bool) {
 	f := m.k.first
 	m.path = m.path[:0]
 	at := s
 	for m.seen[at] != m.round {
-		m.seen[at], m.in[at] = m.round, state{anew: true} // in a circle nothing stands
+		m.seen[at], m.in[at] = m.round, state{again: true} // in a circle nothing stands
 		m.path = append(m.path, at)
 		if at == m.end.At {
 			m.in[at] = state{down: true}
@@ -347,16 +347,16 @@ func (m *mending) way(s uint16) (way state, stands bool) {
 	}
 	for _, before := range slices.Backward(m.path) {
 		after := m.in[at]
-		if at != before && !after.anew {
+		if at != before && !after.again {
 			m.in[before] = state{hops: after.hops + 1, down: after.down && f.order[at] > f.order[before]}
 		}
 		at = before
 	}
-	return m.in[s], !m.in[s].anew
+	return m.in[s], !m.in[s].again
 }
 
 // replace gives a switch another exit for the LID at hand.
-func (m *mending) replace(s uint16, port ib.PortNum) {
+func (m *repairing) replace(s uint16, port ib.PortNum) {
 	had := m.rows[s][m.lid]
 	if port == had {
 		return

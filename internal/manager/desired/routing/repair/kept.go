@@ -1,4 +1,4 @@
-package mend
+package repair
 
 import (
 	"cmp"
@@ -86,15 +86,15 @@ type later struct {
 }
 
 // On are the routes for a later graph; ok is false where it has something that the first
-// graph has not, and where the routes cannot be mended.
+// graph has not, and where the routes cannot be repaired.
 func (k *Kept) On(g *graph.Graph) (out *Kept, ok bool) {
 	k.index()
 	l := &later{k: k}
 	if !l.match(g) || !l.matchEnds(g) {
 		return nil, false
 	}
-	m := &mending{later: l, rows: slices.Clone(k.rows), own: make([]bool, len(k.rows)), moved: make(map[ib.LID][]exit, len(k.moved))}
-	if !m.mend() {
+	m := &repairing{later: l, rows: slices.Clone(k.rows), own: make([]bool, len(k.rows)), moved: make(map[ib.LID][]exit, len(k.moved))}
+	if !m.repair() {
 		return nil, false
 	}
 	out = &Kept{first: k.first, rows: m.rows, moved: m.moved, Missing: len(l.lost) / 2}
