@@ -38,7 +38,7 @@ type repairing struct {
 // state is how a switch stands to the LID at hand.
 type state struct {
 	again bool // it is to be led again, and is not yet
-	hops int32
+	hops  int32
 	// down reports whether its way never goes up.
 	down bool
 }
