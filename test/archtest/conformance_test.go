@@ -174,7 +174,7 @@ const onlyUnitTests = 8
 
 var (
 	// runnable is what a reader can run, or sees at work in the whole program.
-	runnable = regexp.MustCompile("`(scenarios/|internal/app/cli (TestScripts|TestSM17Priority)\\b|ib/verbs Example|(test/(simtest|ibsimtest|umadtest)|internal/simserve/ibsimd) Test)")
+	runnable = regexp.MustCompile("`(scenarios/|internal/app/cli (TestScripts|TestSM17Priority)\\b|simfabric Example|(test/(simtest|ibsimtest|umadtest)|internal/simserve/ibsimd) Test)")
 	// unitTestsOnly is an entry of the list: "- QP-13: reason".
 	unitTestsOnly = regexp.MustCompile(`^- ([A-Z]{2}-\d{2,3}): (.{20,})$`)
 )

@@ -2,8 +2,10 @@ package archtest
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -15,12 +17,12 @@ var example = regexp.MustCompile(`(?m)^func Example\w*\(\) \{`)
 func TestPublicPackagesHaveExamples(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range sources(t) {
-		if inside(s.pkg, "ib") && !strings.Contains(s.pkg, "/internal/") {
+		if (inside(s.pkg, "ib") || s.pkg == "simfabric") && !strings.Contains(s.pkg, "/internal/") {
 			seen[s.pkg] = true
 		}
 	}
-	// Its examples are those of ib/verbs, which is used with it.
-	delete(seen, "ib/verbs/simfabric")
+	// Its examples are those of simfabric, which has a fabric to run them on.
+	delete(seen, "ib/verbs")
 	if len(seen) < 8 {
 		t.Fatalf("only %d public packages", len(seen))
 	}
@@ -39,6 +41,39 @@ func TestPublicPackagesHaveExamples(t *testing.T) {
 		}
 		if !runs {
 			t.Errorf("%s has no Example that runs", pkg)
+		}
+	}
+}
+
+// TestIBStandsAlone checks that the packages below ib need nothing but the standard library and
+// golang.org/x/sys, and their tests no library of others besides, but for one.
+func TestIBStandsAlone(t *testing.T) {
+	const sys, module = "golang.org/x/sys/", "github.com/ibwarden/ibwarden/"
+	// internal/topology, from which tests make fabrics, proposes similar names by it.
+	const inTests = "github.com/agnivade/levenshtein"
+	for _, x := range []struct {
+		name string
+		args []string
+		may  func(path string) bool
+	}{
+		{"packages", nil, func(path string) bool { return path == module+"ib" || strings.HasPrefix(path, module+"ib/") }},
+		{"tests", []string{"-test"}, func(path string) bool { return strings.HasPrefix(path, module) || path == inTests }},
+	} {
+		args := slices.Concat([]string{"list", "-deps"}, x.args, []string{"-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./ib/..."})
+		list := exec.CommandContext(t.Context(), "go", args...)
+		list.Dir = filepath.Join("..", "..")
+		out, err := list.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths := strings.Split(strings.TrimSpace(string(out)), "\n")
+		if len(paths) < 10 {
+			t.Fatalf("%s of ib: only %d packages", x.name, len(paths))
+		}
+		for _, path := range paths {
+			if !x.may(path) && !strings.HasPrefix(path, sys) {
+				t.Errorf("%s of ib need %s", x.name, path)
+			}
 		}
 	}
 }

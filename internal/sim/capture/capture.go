@@ -1,5 +1,5 @@
-// Package capture writes packets to a file that Wireshark and tshark read. It is apart from
-// ib/packet, so that this does not depend on a library for capture files (pcapgo of gopacket).
+// Package capture writes packets to a file that Wireshark and tshark read: pcap with times to
+// the nanosecond. tshark judges it in the tests.
 package capture
 
 import (
@@ -8,41 +8,47 @@ import (
 	"io"
 	"math"
 	"time"
-
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
 )
 
 // The captures are of link type ERF, records of type InfiniBand: the one form
 // that Wireshark takes as it is. Its own link type for InfiniBand (247) is one
 // that its reader of capture files does not know.
 const (
-	linkTypeERF       = layers.LinkType(197)
+	linkTypeERF       = 197
 	erfTypeInfiniBand = 21
 	erfVaryingLength  = 0x04 // flag: records are as long as their packets
 	erfHeaderSize     = 16   // bytes
+)
+
+// The file format is pcap 2.4, here in little-endian.
+const (
+	magicNanoseconds = 0xA1B23C4D
+	versionMajor     = 2
+	versionMinor     = 4
 )
 
 // MaxSize is the length of the longest packet that a file takes, in bytes:
 // packet.MaxSize.
 const MaxSize = 0x7FF*4 + 2
 
-// Writer writes packets to a capture file that Wireshark and tshark read. The
-// file format is written by gopacket's pcapgo: no C, tested with the tools that
-// read it, and kept up.
+// Writer writes packets to a capture file that Wireshark and tshark read.
 type Writer struct {
-	w      *pcapgo.Writer
-	record []byte // reused: header and packet of the record being written
+	w      io.Writer
+	record []byte // reused: headers and packet of the record being written
 }
 
 // NewWriter begins a capture on w: it writes the header of the file.
 func NewWriter(w io.Writer) (*Writer, error) {
-	c := &Writer{w: pcapgo.NewWriterNanos(w)}
-	if err := c.w.WriteFileHeader(erfHeaderSize+MaxSize, linkTypeERF); err != nil {
+	b := binary.LittleEndian.AppendUint32(nil, magicNanoseconds)
+	b = binary.LittleEndian.AppendUint16(b, versionMajor)
+	b = binary.LittleEndian.AppendUint16(b, versionMinor)
+	b = append(b, make([]byte, 8)...) // times are UTC; their accuracy is not said
+	b = binary.LittleEndian.AppendUint32(b, erfHeaderSize+MaxSize)
+	b = binary.LittleEndian.AppendUint32(b, linkTypeERF)
+	if _, err := w.Write(b); err != nil {
 		return nil, fmt.Errorf("capture: file header: %w", err)
 	}
-	return c, nil
+	return &Writer{w: w}, nil
 }
 
 // WritePacket adds a packet, LRH to VCRC, that was seen at time t, to the
@@ -53,22 +59,24 @@ func (c *Writer) WritePacket(t time.Time, packet []byte) error {
 		return fmt.Errorf("capture: packet of %d bytes, want at most %d", len(packet), MaxSize)
 	}
 	sec := t.Unix()
-	// The zero time is refused too: pcapgo would put the clock in its place.
 	if sec < 0 || sec > math.MaxUint32 {
 		return fmt.Errorf("capture: time %v, want 1970 to 2106", t)
 	}
 	// Rounded up, so that rounding down gives the nanosecond back.
 	fraction := (uint64(t.Nanosecond())<<32 + uint64(time.Second) - 1) / uint64(time.Second)
-	r := c.record[:0]
+	size := uint32(erfHeaderSize + len(packet))
+	r := binary.LittleEndian.AppendUint32(c.record[:0], uint32(sec))
+	r = binary.LittleEndian.AppendUint32(r, uint32(t.Nanosecond()))
+	r = binary.LittleEndian.AppendUint32(r, size) // in the file
+	r = binary.LittleEndian.AppendUint32(r, size) // as it was
 	r = binary.LittleEndian.AppendUint64(r, uint64(sec)<<32|fraction)
 	r = append(r, erfTypeInfiniBand, erfVaryingLength)
-	r = binary.BigEndian.AppendUint16(r, uint16(erfHeaderSize+len(packet)))
+	r = binary.BigEndian.AppendUint16(r, uint16(size))
 	r = binary.BigEndian.AppendUint16(r, 0) // packets lost before this one
 	r = binary.BigEndian.AppendUint16(r, uint16(len(packet)))
 	r = append(r, packet...)
 	c.record = r
-	info := gopacket.CaptureInfo{Timestamp: t, CaptureLength: len(r), Length: len(r)}
-	if err := c.w.WritePacket(info, r); err != nil {
+	if _, err := c.w.Write(r); err != nil {
 		return fmt.Errorf("capture: %w", err)
 	}
 	return nil

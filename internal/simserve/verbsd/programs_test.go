@@ -9,7 +9,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/verbs"
-	"github.com/ibwarden/ibwarden/ib/verbs/simfabric"
+	"github.com/ibwarden/ibwarden/simfabric"
 	"github.com/ibwarden/ibwarden/internal/lab/golden"
 )
 

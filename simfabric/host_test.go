@@ -1,4 +1,4 @@
-package verbs_test
+package simfabric_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/verbs"
-	"github.com/ibwarden/ibwarden/ib/verbs/simfabric"
+	"github.com/ibwarden/ibwarden/simfabric"
 )
 
 // star is a switch with a node for the subnet manager and hosts A to D.

@@ -1,4 +1,4 @@
-package verbs_test
+package simfabric_test
 
 import (
 	"errors"

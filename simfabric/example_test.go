@@ -1,4 +1,4 @@
-package verbs_test
+package simfabric_test
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/verbs"
-	"github.com/ibwarden/ibwarden/ib/verbs/simfabric"
+	"github.com/ibwarden/ibwarden/simfabric"
 )
 
 // One host sends a datagram to another: everything from the device to the
@@ -104,7 +104,7 @@ partitions:
 
 // The guide: each queue pair has an index into the P_Key table of its port, which
 // ibv_modify_qp() sets while a connection is made.
-func ExampleQP_Modify() {
+func Example_pKeyIndex() {
 	f := open(guide)
 	defer f.Close()
 	d := is(f.OpenDevice("A"))

@@ -1,4 +1,4 @@
-package verbs_test
+package simfabric_test
 
 import (
 	"bytes"
@@ -16,17 +16,17 @@ import (
 
 var update = flag.Bool("update", false, "write the examples in docs/dev/verbs.md again")
 
-const page = "../../docs/dev/verbs.md"
+const page = "../docs/dev/verbs.md"
 
 // titles are those of the examples on the page.
 var titles = map[string]string{
 	"": "A datagram", "_pKeyTable": "The P_Key table", "_memberships": "Full and limited member",
-	"QP_Modify": "The P_Key index", "_fourQueuePairs": "Four queue pairs", "_pKeySent": "The P_Key in packets",
+	"_pKeyIndex": "The P_Key index", "_fourQueuePairs": "Four queue pairs", "_pKeySent": "The P_Key in packets",
 	"_pKeyLocation": "Values, not places", "_badPKeyCounter": "A wrong P_Key", "_pKeyChange": "The table changes",
 	"_qKeySent": "The Q_Key in packets", "_qKeyReceived": "A wrong Q_Key", "_qKeyValues": "Who may set which Q_Key",
 	"_qKeyPrivileged": "Privileged Q_Keys", "_reliableDatagram": "Reliable datagrams", "_pKeyAndQKey": "P_Key and Q_Key",
 	"_reliableConnection": "Reliable connections", "_noBroadcast": "No broadcast", "_raw": "Raw packets",
-	"Device_WaitEvent": "Events",
+	"_events": "Events",
 }
 
 // TestPage checks that docs/dev/verbs.md has every example of this package as it stands
@@ -75,7 +75,7 @@ func TestPage(t *testing.T) {
 	switch {
 	case fresh == string(old):
 	case !*update:
-		t.Error("docs/dev/verbs.md does not have the examples of this package: go test ./ib/verbs -update")
+		t.Error("docs/dev/verbs.md does not have the examples of this package: go test ./simfabric -update")
 	default:
 		if err := os.WriteFile(page, []byte(fresh), 0o666); err != nil {
 			t.Fatal(err)

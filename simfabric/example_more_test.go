@@ -1,4 +1,4 @@
-package verbs_test
+package simfabric_test
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/verbs"
-	"github.com/ibwarden/ibwarden/ib/verbs/simfabric"
+	"github.com/ibwarden/ibwarden/simfabric"
 )
 
 // A reliable connection: a message of several packets, an RDMA WRITE and an RDMA
@@ -150,7 +150,7 @@ func Example_raw() {
 
 // Asynchronous events come from what really happened: a cable, a policy, another
 // subnet manager.
-func ExampleDevice_WaitEvent() {
+func Example_events() {
 	f := is(simfabric.Open(simfabric.Options{Topology: star, Policy: guide, Standby: "D"}))
 	defer f.Close()
 	d := is(f.OpenDevice("A"))
