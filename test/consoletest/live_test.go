@@ -6,6 +6,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // TestLive: what happens is shown without the page being loaded again.
@@ -37,6 +38,7 @@ func TestLive(t *testing.T) {
 // TestReason: a switch is taken out of service and back where the map shows it, and the reason
 // is kept in the letters in which it was written.
 func TestReason(t *testing.T) {
+	need.Long(t, "drains a switch in the browser, and ends that")
 	s := newSite(t, topology.Demo(), "--policy", demonstrationPolicy(t))
 	p := s.open(t)
 	p.goTo("#/fabric?node=" + s.node("spine-1").GUID.String())

@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/ibwarden/ibwarden/test/need"
 	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
@@ -18,6 +19,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestContract(t *testing.T) {
+	need.Long(t, "all that a store promises; other stores promise it in make test")
 	t.Parallel()
 	storetest.Run(t, startCluster(t).place)
 }

@@ -16,6 +16,7 @@ import (
 // the same epoch by now; a watch ends before it yields a revision of the other history; and
 // the lease is seen as it is, so that it can be taken.
 func TestRestoredEtcd(t *testing.T) {
+	need.Long(t, "three members of etcd, restored from a copy")
 	t.Parallel()
 	c := startCluster(t)
 	place := c.place(t)
