@@ -165,21 +165,25 @@ type Service struct {
 	leads    bool             // this service writes the store, for as long as the store lets it
 	lost     error            // why nothing can be written now
 	fenced   error            // who has taken the store over from this service, which leads all the same; nil for nobody
-	// back reports whether the store was rolled back, and is not accepted; nil where it was not.
-	back     *store.RolledBackError
-	released bool            // it counts again, and the manager is not told yet
-	older    bool            // the state is that of the store that was rolled back
-	seen     store.Seen      // what was seen of the store
-	kept     uint64          // the Serial of what KeepSeen was given
-	trying   chan struct{}   // closed when the try of a store that was lost is over; nil while there is none
-	notes    []store.Outcome // outcomes that are to be stored, the oldest first, one for a revision
-	noted    chan struct{}   // wakes who stores them
-	closing  chan struct{}
-	closed   sync.WaitGroup
+	rolledBack
+	trying  chan struct{}   // closed when the try of a store that was lost is over; nil while there is none
+	notes   []store.Outcome // outcomes that are to be stored, the oldest first, one for a revision
+	noted   chan struct{}   // wakes who stores them
+	closing chan struct{}
+	closed  sync.WaitGroup
 
 	standby sync.Mutex         // held to begin or end what follows
 	follows context.CancelFunc // ends the following of a store that others write, or the look whether they do; nil while there is neither
 	ended   chan struct{}      // closed when that has ended
+}
+
+// rolledBack is what a service knows of a store that may be older than what was seen of it.
+type rolledBack struct {
+	back     *store.RolledBackError // it was rolled back, and is not accepted; nil where it was not
+	released bool                   // it counts again, and the manager is not told yet
+	older    bool                   // the state is that of the store that was rolled back
+	seen     store.Seen             // what was seen of the store
+	kept     uint64                 // the Serial of what KeepSeen was given
 }
 
 // begun is when a revision was made, and which tenants it concerns.
@@ -197,7 +201,7 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 	s := &Service{
 		config: c, events: newHubs(hex.EncodeToString(randomBytes(4)), c.Now), repeats: newRepeats(nil), refusals: newRefusals(),
 		outcomes: map[uint64]*Outcome{}, since: map[uint64]begun{}, settled: make(chan struct{}),
-		noted: make(chan struct{}, 1), closing: make(chan struct{}), leads: !c.Shared, seen: c.Seen.Clone(), kept: c.Seen.Serial,
+		noted: make(chan struct{}, 1), closing: make(chan struct{}), leads: !c.Shared, rolledBack: rolledBack{seen: c.Seen.Clone(), kept: c.Seen.Serial},
 	}
 	if c.Shared {
 		s.lost = ErrNotMaster

@@ -62,9 +62,9 @@ func TestIBStandsAlone(t *testing.T) {
 		args := slices.Concat([]string{"list", "-deps"}, x.args, []string{"-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./ib/..."})
 		list := exec.CommandContext(t.Context(), "go", args...)
 		list.Dir = filepath.Join("..", "..")
-		out, err := list.Output()
+		out, err := list.CombinedOutput()
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%v: %s", err, out)
 		}
 		paths := strings.Split(strings.TrimSpace(string(out)), "\n")
 		if len(paths) < 10 {

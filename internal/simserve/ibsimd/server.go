@@ -112,25 +112,30 @@ type Server struct {
 	replies replies
 	refused uint64 // control requests
 
-	controls, packets *DgramReceiver
-	sender            *DgramSender
-	polled            [2 + maxClients]unix.PollFd // wake, control, clients
-	delivery          fabric.Delivery
+	controls *DgramReceiver
+	sender   *DgramSender
+	delivery fabric.Delivery
+	waits
 
 	origin   time.Time
 	lag      time.Duration // of the fabric behind the clock, for want of processor time
 	more     bool          // there is work without waiting
-	lively   bool          // the last wait ended with a packet or by itself
-	unpolled int           // turns since the kernel was asked who has sent
-	lone     lone
 	clock    time.Duration // when advance was called
 	expireAt time.Duration // by the clock, as deathAt
 	deathAt  time.Duration
-	// mutex guards all of this but for polled, lively, unpolled, lone and packets,
-	// which are Serve's alone.
+	// mutex guards all of this but for waits.
 	mutex  sync.Mutex
 	wakeAt time.Duration // by the clock: when Serve's wait ends by itself
 	ended  chan struct{} // closed when Serve has ended
+}
+
+// waits is how Serve waits for packets; only Serve uses it.
+type waits struct {
+	packets  *DgramReceiver
+	polled   [2 + maxClients]unix.PollFd // wake, control, clients
+	lively   bool                        // the last wait ended with a packet or by itself
+	unpolled int                         // turns since the kernel was asked who has sent
+	lone     lone
 }
 
 // Listen makes the fabric of a topology and opens the sockets. Close gives them
@@ -139,7 +144,7 @@ func Listen(l *topology.Netlist, c Config) (*Server, error) {
 	s := &Server{
 		config: c, topology: l, control: -1,
 		controls: NewReceiver(controlsPerTurn, controlSize, true),
-		packets:  NewReceiver(packetsPerTurn, packetSize, false),
+		waits:    waits{packets: NewReceiver(packetsPerTurn, packetSize, false)},
 		sender:   NewSender(packetsPerTurn),
 		ended:    make(chan struct{}),
 	}
