@@ -98,9 +98,9 @@ var wholeFiles = []badPolicy{
 var noComments = regexp.MustCompile(`#.*\n`)
 
 const (
-	bitFlips    = 40
-	truncations = 12
-	soakDamages = 20 // times as many of both, with IBWARDEN_SOAK
+	bitFlips    = 16
+	truncations = 6
+	soakDamages = 50 // times as many of both, with IBWARDEN_SOAK
 )
 
 // corrupted are random damages to the good policy.
