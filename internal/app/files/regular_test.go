@@ -27,7 +27,7 @@ func write(t *testing.T, data []byte) string {
 
 func TestRead(t *testing.T) {
 	for _, size := range []int{0, 1, pieceSize - 1, pieceSize, pieceSize + 1, 3*pieceSize + 7} {
-		want := bytes.Repeat([]byte("bytes!"), size/7+1)[:size]
+		want := bytes.Repeat([]byte("bytes, "), size/7+1)[:size]
 		path := write(t, want)
 		if got, err := Read(path, int64(size)); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%d bytes: %d were read, %v", size, len(got), err)
