@@ -88,6 +88,7 @@ was sent that writes; 130 or 143 interrupted before it was done.`,
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
+	addGroups(root)
 	AddCompletion(root)
 	addExamples(root)
 	return root
