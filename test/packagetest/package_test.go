@@ -232,7 +232,7 @@ func settings(t *testing.T, root string) map[string][]string {
 // checkSettings: what is installed is good, only reads, and names no key.
 func checkSettings(t *testing.T, root string) {
 	program, file := filepath.Join(root, "usr/bin/ibwarden"), filepath.Join(root, "etc/ibwarden/ibwarden.yaml")
-	if out := run(t, nil, program, "config", "check", file); !strings.HasPrefix(out, "good: ") {
+	if out := run(t, nil, program, "run", "config", "check", file); !strings.HasPrefix(out, "good: ") {
 		t.Errorf("config check: %s", out)
 	}
 	if out := run(t, nil, program, "run", "--config", file, "--print-config"); !strings.Contains(out, "read-only: true ") || !strings.Contains(out, "fabric: umad ") {

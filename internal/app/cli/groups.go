@@ -11,10 +11,10 @@ type commandGroup struct {
 // commandGroups are the parts in their order. help, completion and version are in none: cobra
 // lists those last, as additional ones.
 var commandGroups = []commandGroup{
-	{"look", "Look:", []string{"audit", "devices", "doctor", "events", "get", "history", "managers", "matrix", "prove", "reach", "show", "snapshot", "sweeps", "top", "trace", "why"}},
-	{"change", "Change:", []string{"apply", "export", "plan", "policy", "rollback"}},
-	{"operate", "Operate:", []string{"backup", "config", "console", "drain", "drained", "exec", "handover", "keys", "led", "migrate", "restore", "run", "set", "topology", "undrain"}},
-	{"tenants", "Tenants:", []string{"approval", "member", "partition", "pool", "port", "tenant", "token"}},
+	{"look", "Look:", []string{"audit", "doctor", "history", "prove", "show", "snapshot", "top", "trace", "why"}},
+	{"change", "Change:", []string{"apply", "plan", "policy", "rollback"}},
+	{"operate", "Operate:", []string{"device", "drain", "handover", "keys", "migrate", "run", "store", "topology"}},
+	{"tenants", "Tenants:", []string{"approval", "partition", "port", "tenant"}},
 	{"lab", "Lab:", []string{"sim"}},
 }
 

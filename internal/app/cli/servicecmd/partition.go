@@ -18,8 +18,8 @@ import (
 
 // Partition is `ibwarden partition`.
 func Partition() *cobra.Command {
-	return group("partition list|show|create|set|delete", "Show and change the partitions of a running service",
-		partitionList(), partitionShow(), partitionCreate(), partitionSet(), partitionDelete())
+	return group("partition list|show|create|set|delete|member", "Show and change the partitions of a running service, and their members",
+		partitionList(), partitionShow(), partitionCreate(), partitionSet(), partitionDelete(), Member())
 }
 
 // find is the number of a partition, which is named by its number or its name.

@@ -19,7 +19,7 @@ import (
 
 // Port is `ibwarden port`.
 func Port() *cobra.Command {
-	return group("port list|show|assign|release", "List end ports, and assign them to tenants of a running service", portList(), portShow(), portAssign(), portRelease())
+	return group("port list|show|assign|release|pool", "List end ports, and assign them to tenants of a running service", portList(), portShow(), portAssign(), portRelease(), Pool())
 }
 
 func portList() *cobra.Command {

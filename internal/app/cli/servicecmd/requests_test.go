@@ -158,7 +158,7 @@ func (s *recorder) again(t *testing.T, server, line string, fails, status int) (
 	s.requests, s.fails, s.status = nil, fails, status
 	s.mu.Unlock()
 	root := &cobra.Command{Use: "ibwarden", SilenceErrors: true, SilenceUsage: true}
-	root.AddCommand(Commands()...)
+	root.AddCommand(everyCommand()...)
 	root.AddCommand(asking()...)
 	var b bytes.Buffer
 	root.SetOut(&b)
@@ -170,6 +170,12 @@ func (s *recorder) again(t *testing.T, server, line string, fails, status int) (
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.ReplaceAll(b.String(), server, "SERVER"), s.requests, err
+}
+
+// everyCommand are all commands of this package beside each other: what is below show and policy
+// is put there by package cli.
+func everyCommand() []*cobra.Command {
+	return slices.Concat(Commands(), Shows(), []*cobra.Command{Console(), Export()})
 }
 
 // asking are commands made of what other packages call here.
@@ -252,17 +258,17 @@ partition set 0x0100 --sl 4 --seen 6
 partition delete training --seen 8 --wait
 partition delete 0x0100
 partition delete 0x0100 --seen 6
-member list training
-member list training --state waiting --json
-member add training 0x11=full 0000000000000012=both --index0
-member add training 0x11=full --seen 6
-member add training full
-member set training 0x11=full
-member set training 0x11=full --seen 6
-member remove training 0x11 0x12 --seen 7
-member remove training 11x
-member refuse training 0x21 --wait --json
-member refuse training 0x21 --seen 6
+partition member list training
+partition member list training --state waiting --json
+partition member add training 0x11=full 0000000000000012=both --index0
+partition member add training 0x11=full --seen 6
+partition member add training full
+partition member set training 0x11=full
+partition member set training 0x11=full --seen 6
+partition member remove training 0x11 0x12 --seen 7
+partition member remove training 11x
+partition member refuse training 0x21 --wait --json
+partition member refuse training 0x21 --seen 6
 port list
 port list --owner red --node red-1 --json
 port show 0x11
@@ -277,41 +283,41 @@ port assign --tenant red 0x11 --bound 0x51:254
 port assign --tenant red zz
 port release 0x11 --seen 6
 port release 0x11 0x12
-pool list
-pool list --json
-pool assign --tenant blue 0x1000-0x1fff
-pool assign --tenant blue 0x1000-zz
-pool assign --tenant blue zz-0x1000
-pool release 0x1000
-token list
-token list --tenant red --json
-token create --tenant red --read-only --keys 0x0100-0x010f --note ci
-token create --uri spiffe://x --json
-token create --certificate FILE --tenant red
-token create --certificate OUT
-token create --keys 0x0100
-token create --expires-in -1h
-token create --dry-run
-token create --expires-in 1h --tenant red
-token create --output OUT
-token create --output OUT --json
-token create --output FILE
-token create --output OUT --certificate FILE
-token create --output OUT --uri spiffe://x
-token create --output OUT --dry-run
-token create --dry-run --json
-token create --data OUT --dry-run
-token create --data OUT --wait
-token create --data FILE
-token delete tok-1
-token delete tok-1 --keep-made
+port pool list
+port pool list --json
+port pool assign --tenant blue 0x1000-0x1fff
+port pool assign --tenant blue 0x1000-zz
+port pool assign --tenant blue zz-0x1000
+port pool release 0x1000
+tenant token list
+tenant token list --tenant red --json
+tenant token create --tenant red --read-only --keys 0x0100-0x010f --note ci
+tenant token create --uri spiffe://x --json
+tenant token create --certificate FILE --tenant red
+tenant token create --certificate OUT
+tenant token create --keys 0x0100
+tenant token create --expires-in -1h
+tenant token create --dry-run
+tenant token create --expires-in 1h --tenant red
+tenant token create --output OUT
+tenant token create --output OUT --json
+tenant token create --output FILE
+tenant token create --output OUT --certificate FILE
+tenant token create --output OUT --uri spiffe://x
+tenant token create --output OUT --dry-run
+tenant token create --dry-run --json
+tenant token create --data OUT --dry-run
+tenant token create --data OUT --wait
+tenant token create --data FILE
+tenant token delete tok-1
+tenant token delete tok-1 --keep-made
 drain leaf-1
-undrain leaf-1
-undrain 0x0000000000000052
-undrain spine
-undrain leaf-9
-drained
-drained --json
+drain end leaf-1
+drain end 0x0000000000000052
+drain end spine
+drain end leaf-9
+drain list
+drain list --json
 approval list
 approval list --json
 approval approve app-1
@@ -343,7 +349,7 @@ sweeps --limit 2
 sweeps --limit 2 --json
 sweeps --limit 0
 console
-backup OUT
+store backup OUT
 matrix
 matrix --json
 matrix red
