@@ -108,6 +108,9 @@ func contents(t *testing.T) []string {
 	}
 	var page func(c *cobra.Command)
 	page = func(c *cobra.Command) {
+		if c.Hidden {
+			return // an old name, and what is below it
+		}
 		if c.IsAvailableCommand() && !c.IsAdditionalHelpTopicCommand() {
 			file("man/man1/" + strings.ReplaceAll(c.CommandPath(), " ", "-") + ".1.gz")
 		}

@@ -183,6 +183,9 @@ ibwarden handover --to mgmt-2 --why upgrade`,
 	"approval list":    `ibwarden approval list`,
 	"approval approve": `ibwarden approval approve a17`,
 	"approval reject":  `ibwarden approval reject a17`,
+	"status": `ibwarden status
+# for a program: what is wrong, whom it concerns and what to try
+ibwarden status --json`,
 	"top": `ibwarden top
 # once, for a file
 ibwarden top --server unix:ibwarden.sock >now.txt`,

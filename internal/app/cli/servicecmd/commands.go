@@ -6,7 +6,7 @@ import "github.com/spf13/cobra"
 func Commands() []*cobra.Command { return whole(commands()...) }
 
 func commands() []*cobra.Command {
-	return []*cobra.Command{Partition(), Tenant(), Port(), Drain(), History(), Rollback(), Approval(), Top(), Store()}
+	return []*cobra.Command{Partition(), Tenant(), Port(), Drain(), History(), Rollback(), Approval(), Status(), Top(), Store()}
 }
 
 // Shows are those below `ibwarden show` that list what a service knows.

@@ -34,7 +34,7 @@ var update = flag.Bool("update", false, "write testdata/requests.txt again")
 
 // answers are what the service of these tests answers to reads, by path: an object, or a list.
 var answers = map[string]string{
-	"/status":                    `{"item":{"version":"1.2","verdict":"isolated","read_at":"2001-09-09T01:46:40Z","fabric":{"switches":2,"cas":4,"links":6},"tenants":2,"partitions":1}}`,
+	"/status":                    `{"item":{"version":"1.2","verdict":"isolated","holds":true,"read_at":"2001-09-09T01:46:40Z","fabric":{"switches":2,"cas":4,"links":6},"tenants":2,"partitions":1}}`,
 	"/proof":                     `{"item":{"verdict":"isolated"}}`,
 	"/partitions":                `{"items":[{"pkey":"0x0100","name":"training","owner":"red","members":2,"waiting":1,"sl":3,"mtu":2048,"rate":10,"ip_over_ib":true,"changed":7}]}`,
 	"/partitions/0x0100":         `{"item":{"pkey":"0x0100","name":"training","owner":"red","members":2,"waiting":1,"sl":3,"mtu":2048,"rate":10,"ip_over_ib":true,"changed":7}}`,
@@ -60,6 +60,8 @@ var answers = map[string]string{
 	"/matrix":                    `{"verdict":"isolated","read_at":"2001-09-09T01:46:40Z","parties":[{"name":"red","kind":"tenant","ports":2},{"name":"blue","kind":"tenant","ports":1}],"cells":[{"a":0,"b":0,"talk":"all","verdict":"allowed","reason":"they share 0x0100"},{"a":0,"b":1,"talk":"none","verdict":"kept-apart"}]}`,
 	"/why":                       `{"item":{"from":{"guid":"0x11"}}}`,
 	"/peers":                     `{"items":[]}`,
+	"/managers":                  `{"items":[{"node":"mgmt-1","port":"0x0000000000000031","self":true,"state":"master","trust":"self"},{"node":"mgmt-2","port":"0x0000000000000032","state":"standby","trust":"shared","policy":"other"},{"node":"red-1","port":"0x0000000000000011","state":"standby","trust":"none","why":"it shares no secret"}]}`,
+	"/cables":                    `{"items":[{"node":"0x0000000000000051","name":"leaf-1","port":3,"kind":"missing","text":"leaf-1:3 leads nowhere: listed is spine:1"}]}`,
 	"/backup":                    "the store",
 }
 
@@ -86,6 +88,11 @@ const (
 // first); none for 0.
 type recorder struct {
 	changed, proof string // in place of what is answered to writes and of the verdict; "" for that
+
+	// instead are answers to reads in place of the usual ones, by path; unready are paths that
+	// are answered as by a service which has not read the fabric.
+	instead map[string]string
+	unready []string
 
 	mu       sync.Mutex
 	requests []string
@@ -114,7 +121,13 @@ func (s *recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Server", api.ServerName)
 	w.Header().Set("ETag", `"7"`)
 	answer := answers[path]
+	if text, is := s.instead[path]; is {
+		answer = text
+	}
 	switch {
+	case slices.Contains(s.unready, path):
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, `{"status":503,"detail":"the fabric was not read yet"}`)
 	case len(s.requests) == s.fails:
 		w.WriteHeader(s.status)
 		fmt.Fprint(w, `{"detail":"the service is broken"}`)
@@ -373,7 +386,10 @@ why 0x11 0x12
 peers 0x11
 peers 0x11 --token-file FILE
 tenant list --token-file OUT
-top`
+top
+status
+status --json
+status --fabric umad`
 
 // outcomes are answers to writes, and outcomeLines the command lines that each is shown to.
 var outcomes = []struct{ name, changed, proof string }{
