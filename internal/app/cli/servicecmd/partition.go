@@ -68,7 +68,7 @@ func partitionList() *cobra.Command {
 		}
 		return t.Print(c.OutOrStdout(), "partitions", false)
 	})
-	c.Flags().StringVar(&owner, "owner", "", "only those of this tenant")
+	addTenant(c, &owner, "only those of this tenant")
 	addSelector(c, &selector)
 	return c
 }
@@ -144,7 +144,7 @@ func partitionCreate() *cobra.Command {
 	})
 	s.add(c)
 	c.Flags().StringVar(&pkey, "pkey", "", "partition number (default: the lowest that is free)")
-	c.Flags().StringVar(&owner, "owner", "", "the tenant that owns it; only the provider may name another (default: your own)")
+	addTenant(c, &owner, "the tenant that owns it; only the provider may name another (default: your own)")
 	c.Flags().StringArrayVar(&members, "member", nil, "GUID=full, GUID=limited or GUID=both; may be given several times")
 	return c
 }

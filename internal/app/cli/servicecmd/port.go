@@ -46,7 +46,7 @@ func portList() *cobra.Command {
 		}
 		return t.Print(c.OutOrStdout(), "ports", false)
 	})
-	c.Flags().StringVar(&owner, "owner", "", "only those of this tenant")
+	addTenant(c, &owner, "only those of this tenant")
 	c.Flags().StringVar(&node, "node", "", "only those of the node with this description")
 	return c
 }

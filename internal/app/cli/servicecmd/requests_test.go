@@ -258,11 +258,11 @@ tenant delete red
 tenant delete red --seen 7
 tenant delete red --seen 6
 partition list
-partition list --owner red --json
+partition list --tenant red --json
 partition show training
 partition show 0x0100 --json
 partition show 0xzz
-partition create training --pkey 0x0105 --owner red --member 0x11=full --member 0x12=limited --sl 2 --mtu 4096 --rate 20 --ip-over-ib
+partition create training --pkey 0x0105 --tenant red --member 0x11=full --member 0x12=limited --sl 2 --mtu 4096 --rate 20 --ip-over-ib
 partition create training --member 0x11
 partition create training --dry-run --json
 partition set training --sl 4
@@ -283,7 +283,7 @@ partition member remove training 11x
 partition member refuse training 0x21 --wait --json
 partition member refuse training 0x21 --seen 6
 port list
-port list --owner red --node red-1 --json
+port list --tenant red --node red-1 --json
 port show 0x11
 port show 0x12
 port show 0x11 --json
