@@ -241,7 +241,7 @@ func TestCommandsOfAService(t *testing.T) {
 	}
 	// What was backed up is there again.
 	root := &cobra.Command{Use: "ibwarden", SilenceErrors: true, SilenceUsage: true}
-	root.AddCommand(Restore())
+	root.AddCommand(Store())
 	root.SetOut(io.Discard)
 	root.SetArgs([]string{"store", "restore", backup, "--data", restored})
 	if err := root.Execute(); err != nil {
