@@ -26,11 +26,11 @@ func TestNavRefused(t *testing.T) {
 
 func TestAnchor(t *testing.T) {
 	for title, want := range map[string]string{
-		"Who sees what":                    "who-sees-what",
-		"`ibwarden why`, `ibwarden reach`": "ibwarden-why-ibwarden-reach",
-		"What `--json` prints":             "what---json-prints",
-		"M_Keys: who may write":            "m_keys-who-may-write",
-		"See [this](x.md)":                 "see-this",
+		"Who sees what":                         "who-sees-what",
+		"`ibwarden why`, `ibwarden show reach`": "ibwarden-why-ibwarden-show-reach",
+		"What `--json` prints":                  "what---json-prints",
+		"M_Keys: who may write":                 "m_keys-who-may-write",
+		"See [this](x.md)":                      "see-this",
 	} {
 		if got := anchor(title); got != want {
 			t.Errorf("%q has the anchor %q, want %q", title, got, want)

@@ -138,7 +138,7 @@ func configuration(version string) huma.Config {
 			Components: &huma.Components{
 				Schemas: registry,
 				SecuritySchemes: map[string]*huma.SecurityScheme{
-					"token":       {Type: "http", Scheme: "bearer", Description: "A token of ibwarden token create, or a session. It decides wherever it is given."},
+					"token":       {Type: "http", Scheme: "bearer", Description: "A token of ibwarden tenant token create, or a session. It decides wherever it is given."},
 					"certificate": {Type: "mutualTLS", Description: "A client certificate that the provider registered."},
 				},
 			},

@@ -133,7 +133,7 @@ func (a *api) lifetime() {
 			return a.changed(ctx, r, &WriteParams{}), nil
 		})
 	a.verifies()
-	register(a, streams(operation(http.MethodGet, "/backup", "get-backup", "The whole store as one file, with secrets (sums of tokens); for the provider"), "application/octet-stream", "a backup, for ibwarden restore"),
+	register(a, streams(operation(http.MethodGet, "/backup", "get-backup", "The whole store as one file, with secrets (sums of tokens); for the provider"), "application/octet-stream", "a backup, for ibwarden store restore"),
 		func(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
 			if err := provider(ctx); err != nil {
 				return nil, err

@@ -95,7 +95,7 @@ func (a *api) bearer(r *http.Request, secret string) (who listen.Account, of *li
 		if who, good := a.sessions.Redeem(secret); good {
 			return who, nil, nil
 		}
-		return who, nil, unauthorized("the code was used before, or it is too old: ibwarden console prints another")
+		return who, nil, unauthorized("the code was used before, or it is too old: ibwarden show console prints another")
 	case listen.IsSecret(listen.Code, secret):
 		return who, nil, unauthorized("a code begins a session (POST " + Prefix + "/session), and is for nothing else")
 	case listen.IsSecret(listen.TokenPrefix, secret):

@@ -55,7 +55,7 @@ func (c DrainSwitch) plan(d *draft) error {
 	}
 	drain := c.Drain
 	d.put(&drain)
-	d.say(drain.Key(), "switch %s is to be drained: with 0 routes in `ibwarden drained` it may be taken out of service", drain.title())
+	d.say(drain.Key(), "switch %s is to be drained: with 0 routes in `ibwarden drain list` it may be taken out of service", drain.title())
 	return nil
 }
 

@@ -225,7 +225,7 @@ func newStand(t *testing.T) *stand {
 		t.Fatal(err)
 	}
 	s.await("the service", func() error { _, err := s.provider.Probe(s.Context()); return err })
-	s.write("token", s.command("token", "create", "--tenant", "provider"))
+	s.write("token", s.command("tenant", "token", "create", "--tenant", "provider"))
 	s.write("kubeconfig", string(c.controller))
 	s.control()
 	s.hook()

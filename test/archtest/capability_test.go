@@ -45,7 +45,7 @@ var decisions = map[string]decision{
 	"smp.CapSLMapping":                    {ignored, "Every port with two data VLs or more has SLToVLMappingTable (SV-03), and VLCap says how many it has; a device that refuses the table is reported.", ""},
 	"smp.CapMKeyNVRAM":                    {ignored, "What a device holds after a restart is read from it, not concluded.", ""},
 	"smp.CapPKeyNVRAM":                    {ignored, "What a device holds after a restart is read from it, not concluded.", ""},
-	"smp.CapLEDInfo":                      {acts, "`ibwarden led` switches a light only where there is one.", "internal/app/daemon Light"},
+	"smp.CapLEDInfo":                      {acts, "`ibwarden device led` switches a light only where there is one.", "internal/app/daemon Light"},
 	"smp.CapSMDisabled":                   {acts, "`ibwarden doctor` says that no manager can run on such a port.", "internal/app/cli/look disabled"},
 	"smp.CapSystemImageGUID":              {ignored, "Without it NodeInfo.SystemImageGUID is 0, and 0 is taken for none.", ""},
 	"smp.CapPKeySwitchExternalPortTrap":   {ignored, "Trap 259 is taken from every switch that sends it, and none is waited for.", ""},
@@ -70,7 +70,7 @@ var decisions = map[string]decision{
 	"smp.CapHierarchyInfo":                {ignored, "The codec does not know the attribute: the texts that it is made from do not have its layout.", ""},
 
 	"smp.Cap2SetNodeDescription":   {ignored, "The name of a device is its owner's: nothing of ibwarden sets it.", ""},
-	"smp.Cap2PortInfoExtended":     {ignored, "Only `ibwarden get` asks for the attribute, and a device without it says so.", ""},
+	"smp.Cap2PortInfoExtended":     {ignored, "Only `ibwarden device get` asks for the attribute, and a device without it says so.", ""},
 	"smp.Cap2Virtualization":       {acts, "`ibwarden audit` says that the P_Keys of virtual ports are unknown.", "internal/judge/audit virtualPorts"},
 	"smp.Cap2SwitchPortStateTable": {ignored, "The codec does not know the attribute: PortInfo of each port says the same.", ""},
 	"smp.Cap2LinkWidth2X":          {ignored, "LinkWidthSupported has 2X where it is there.", ""},
@@ -118,7 +118,7 @@ type capability struct {
 	key   string // of decisions
 	group string // the heading of its table
 	bit   int    // -1: the field is the bit
-	name  string // as `ibwarden get` prints it; empty where it prints none
+	name  string // as `ibwarden device get` prints it; empty where it prints none
 }
 
 // groups are the tables of the page in order, by package and type; fields go by their structure.
@@ -174,7 +174,7 @@ func capabilities(t *testing.T) (out []capability) {
 	return out
 }
 
-// printed is how `ibwarden get` names a bit.
+// printed is how `ibwarden device get` names a bit.
 func printed(of string, v uint64) string {
 	switch of {
 	case "smp.CapabilityMask":
@@ -257,7 +257,7 @@ func TestCapabilities(t *testing.T) {
 			t.Errorf("%s: %q is no decision: want acts, shown or ignored", c.key, d.what)
 		}
 		if strings.HasPrefix(c.name, "bit ") {
-			t.Errorf("%s: `ibwarden get` prints it as %q: give it a name in package smp", c.key, c.name)
+			t.Errorf("%s: `ibwarden device get` prints it as %q: give it a name in package smp", c.key, c.name)
 		}
 	}
 	for key := range decisions {

@@ -34,7 +34,7 @@ func TestDocs(t *testing.T) {
 	p := newPage(t, server.URL)
 	const telephone = 360
 	for _, name := range []string{
-		"", "reference.html", "console.html", "run.html", "commands/ibwarden-led.html", "api-reference/proof.html", "files/scenarios/router.ibs.html",
+		"", "reference.html", "console.html", "run.html", "commands/ibwarden-device-led.html", "api-reference/proof.html", "files/scenarios/router.ibs.html",
 	} {
 		p.scheme("light")
 		p.size(telephone, 740, 1)
@@ -59,7 +59,7 @@ func TestDocs(t *testing.T) {
 	if p.evaluate("document.querySelector('main').offsetWidth", &wide); wide < column {
 		t.Errorf("the text of the home page is %d wide, want %d at least", wide, column)
 	}
-	p.visit("/commands/ibwarden-led.html") // from a folder, the index is elsewhere
+	p.visit("/commands/ibwarden-device-led.html") // from a folder, the index is elsewhere
 	p.find("searchbox", "Search these pages").fill("two managers")
 	p.eventually("the search shows where two managers are set up", func() error {
 		var first string

@@ -10,7 +10,7 @@ import (
 )
 
 // open is a page of the console with a session of the provider, by a code of one use as
-// `ibwarden console` prints it.
+// `ibwarden show console` prints it.
 func (s *site) open(t testing.TB) *page {
 	t.Helper()
 	p := newPage(t, s.base())
@@ -137,7 +137,7 @@ func TestLogin(t *testing.T) {
 		p.accessible("login")
 		p.find("textbox", "Token").fill("let me in")
 		p.find("button", "Log in").click()
-		p.says("Want a token as ibwarden token create prints it")
+		p.says("Want a token as ibwarden tenant token create prints it")
 		p.find("textbox", "Token").fill("ibw_" + strings.Repeat("A", 43))
 		p.find("button", "Log in").click()
 		p.eventually("it says why not", func() error {

@@ -139,7 +139,7 @@ var tasks = []task{
 		for i := range guids {
 			guids[i] += "=full"
 		}
-		sh.run(append([]string{"member", "add", "green-all", "--wait"}, guids...)...)
+		sh.run(append([]string{"partition", "member", "add", "green-all", "--wait"}, guids...)...)
 		s.has(five...)
 	}},
 	{"move a host", twoPartitions, func(s *site, p *page) {
@@ -152,8 +152,8 @@ var tasks = []task{
 		s.moved("red-5")
 	}, func(s *site, sh *shell) {
 		guid := sh.guids("red-5")[0]
-		sh.run("member", "add", "green-two", guid+"=full", "--wait")
-		sh.run("member", "remove", "green-all", guid, "--wait")
+		sh.run("partition", "member", "add", "green-two", guid+"=full", "--wait")
+		sh.run("partition", "member", "remove", "green-all", guid, "--wait")
 		s.moved("red-5")
 	}},
 	{"find why two hosts cannot talk", demonstration, func(_ *site, p *page) {
@@ -202,13 +202,13 @@ var tasks = []task{
 		p.until(`document.querySelector('tr[data-drain]')?.dataset.routes === '0'`)
 	}, func(_ *site, sh *shell) {
 		sh.run("drain", "spine-2", "--wait")
-		sh.says(sh.run("drained"), `spine-2\s.*\b0\b`)
+		sh.says(sh.run("drain", "list"), `spine-2\s.*\b0\b`)
 	}},
 	{"see which manager is master", demonstration, func(_ *site, p *page) {
 		p.follow("Managers")
 		p.says("one master mgmt-1 HCA-1")
 	}, func(_ *site, sh *shell) {
-		sh.says(sh.run("managers"), "(?i)mgmt-1 HCA-1.*master|master.*mgmt-1 HCA-1")
+		sh.says(sh.run("show", "managers"), "(?i)mgmt-1 HCA-1.*master|master.*mgmt-1 HCA-1")
 	}},
 	{"find the port with most errors", withErrors, func(_ *site, p *page) {
 		p.follow("Traffic")
@@ -226,7 +226,7 @@ var tasks = []task{
 		p.find("button", "Copy").click()
 		p.says("copied|copy it with the keys")
 	}, func(_ *site, sh *shell) {
-		sh.says(sh.run("token", "create", "--tenant", "green", "--note", "scheduler"), `^ibw_[A-Za-z0-9_-]{43}$`)
+		sh.says(sh.run("tenant", "token", "create", "--tenant", "green", "--note", "scheduler"), `^ibw_[A-Za-z0-9_-]{43}$`)
 	}},
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// queried has smpquery's name of a field for the one of `ibwarden get`.
+// queried has smpquery's name of a field for the one of `ibwarden device get`.
 var queried = map[string]map[string]string{
 	"NodeInfo": {
 		"BaseVers": "BaseVersion", "ClassVers": "ClassVersion", "NodeType": "NodeType", "NumPorts": "NumPorts", "SystemGuid": "SystemImageGUID",
@@ -46,10 +46,10 @@ type gotField struct {
 	Meaning string
 }
 
-// get is `ibwarden get DEVICE ATTRIBUTE --json`, its fields by name.
+// get is `ibwarden device get DEVICE ATTRIBUTE --json`, its fields by name.
 func (r *rig) get(device, attribute string) map[string]gotField {
 	r.Helper()
-	o := r.warden("get", device, attribute, "--json", "--fabric", "ibsim:"+r.sim.Name)
+	o := r.warden("device", "get", device, attribute, "--json", "--fabric", "ibsim:"+r.sim.Name)
 	var d struct{ Blocks []struct{ Fields []gotField } }
 	if o.status != 0 || json.Unmarshal([]byte(o.stdout), &d) != nil || len(d.Blocks) == 0 {
 		r.Fatalf("get %s %s: exit status %d\n%s%s", device, attribute, o.status, o.stdout, o.stderr)

@@ -108,6 +108,9 @@ func contents(t *testing.T) []string {
 	}
 	var page func(c *cobra.Command)
 	page = func(c *cobra.Command) {
+		if c.Hidden {
+			return // an old name, and what is below it
+		}
 		if c.IsAvailableCommand() && !c.IsAdditionalHelpTopicCommand() {
 			file("man/man1/" + strings.ReplaceAll(c.CommandPath(), " ", "-") + ".1.gz")
 		}
@@ -232,7 +235,7 @@ func settings(t *testing.T, root string) map[string][]string {
 // checkSettings: what is installed is good, only reads, and names no key.
 func checkSettings(t *testing.T, root string) {
 	program, file := filepath.Join(root, "usr/bin/ibwarden"), filepath.Join(root, "etc/ibwarden/ibwarden.yaml")
-	if out := run(t, nil, program, "config", "check", file); !strings.HasPrefix(out, "good: ") {
+	if out := run(t, nil, program, "run", "config", "check", file); !strings.HasPrefix(out, "good: ") {
 		t.Errorf("config check: %s", out)
 	}
 	if out := run(t, nil, program, "run", "--config", file, "--print-config"); !strings.Contains(out, "read-only: true ") || !strings.Contains(out, "fabric: umad ") {

@@ -126,7 +126,7 @@ func (w *warden) wantKnown() {
 	path, err := need.Ibwarden()
 	w.r.must(err)
 	w.r.linked(func(n *topology.Node, num ib.PortNum) {
-		out, err := exec.Command(path, "get", fmt.Sprintf("%s:%d", n.ID, num), "PortInfo", "--server", "unix:"+w.socket, "--json", "--raw").CombinedOutput()
+		out, err := exec.Command(path, "device", "get", fmt.Sprintf("%s:%d", n.ID, num), "PortInfo", "--server", "unix:"+w.socket, "--json", "--raw").CombinedOutput()
 		var told struct{ Blocks []struct{ Raw string } }
 		if err == nil {
 			err = json.Unmarshal(out, &told)

@@ -35,7 +35,7 @@ var announced = []string{
 	"switch port to a host: HOQLife", "switch port to a switch: HOQLife",
 }
 
-// left is what OpenSM leaves as ibwarden set it.
+// left is what OpenSM leaves as ibwarden device set it.
 var left = []string{"switch port to a host: FilterRawInbound", "switch port to a host: FilterRawOutbound"}
 
 // trial is a fabric that goes from OpenSM to ibwarden and back.

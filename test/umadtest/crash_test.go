@@ -194,7 +194,7 @@ func TestExec(t *testing.T) {
 	if _, err := os.Stat("/sys/class/infiniband/sim0"); err == nil {
 		t.Error("a process outside the namespace sees the device")
 	}
-	r.want(r.ask("leaf-1", "ibwarden", "devices"), `(?s)sim0 .* switch`)
+	r.want(r.ask("leaf-1", "ibwarden", "show", "adapters"), `(?s)sim0 .* switch`)
 	for _, c := range []struct {
 		node  string
 		words []string

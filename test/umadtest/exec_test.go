@@ -104,7 +104,7 @@ func TestDiagnosticsUnderExec(t *testing.T) {
 	var failed []string
 	for _, line := range diagnostics {
 		was := plain[line]
-		got := r.ibdiagnetAgain(line, was, func() output { return r.run("", append([]string{"ibwarden", "exec", "--"}, of(line)...)...) })
+		got := r.ibdiagnetAgain(line, was, func() output { return r.run("", append([]string{"ibwarden", "keys", "exec", "--"}, of(line)...)...) })
 		a, b := still(was.stdout), still(got.stdout)
 		if strings.HasPrefix(line, "smpdump") && strings.Contains(line, "0x15") {
 			a, b = dumped(a), dumped(b)
@@ -133,7 +133,7 @@ func TestDiagnosticsUnderExec(t *testing.T) {
 	t.Run("what is written", func(t *testing.T) { r.in(t).execWrites(data, of) })
 	t.Run("without a service", func(t *testing.T) {
 		r := r.in(t)
-		o := r.run("", append([]string{"ibwarden", "exec", "--server", "none", "--data", data, "--"}, of("smpquery nodeinfo LID")...)...)
+		o := r.run("", append([]string{"ibwarden", "keys", "exec", "--server", "none", "--data", data, "--"}, of("smpquery nodeinfo LID")...)...)
 		if o.stdout != plain["smpquery nodeinfo LID"].stdout || !strings.Contains(o.stderr, "exec: reads with M_Keys: sh -c smpquery nodeinfo") {
 			t.Errorf("%+v", o)
 		}
@@ -208,7 +208,7 @@ func (r *rig) execAtTenant(host *topology.Node, of func(string) []string) {
 		r.Errorf("a tenant's host reads the fabric: %s", o.stdout)
 	}
 	elsewhere := filepath.Join(r.dir, "elsewhere")
-	line := append([]string{"env", "IBWARDEN_DATA=" + elsewhere, must(binary()), "exec", "--server", "none", "--"}, of("ibnetdiscover")...)
+	line := append([]string{"env", "IBWARDEN_DATA=" + elsewhere, must(binary()), "keys", "exec", "--server", "none", "--"}, of("ibnetdiscover")...)
 	if o := r.run(host.ID, line...); o.status != 2 || o.stdout != "" || !strings.Contains(o.stderr, "no service hands them out") {
 		r.Errorf("%+v", o)
 	}
@@ -231,7 +231,7 @@ func (r *rig) execRefuses(of func(string) []string) {
 		{"", "sminfo -s 2 LID", ""},
 		{"--write", "opensm -o -f DIR/opensm.log", "it may not be a subnet manager"},
 	} {
-		words := []string{"ibwarden", "exec"}
+		words := []string{"ibwarden", "keys", "exec"}
 		if x.flags != "" {
 			words = append(words, x.flags)
 		}
@@ -240,16 +240,16 @@ func (r *rig) execRefuses(of func(string) []string) {
 			r.Errorf("%s: %+v", x.line, o)
 		}
 	}
-	if o := r.run("", append([]string{"ibwarden", "exec", "--"}, of("ls /dev/infiniband /sys/class/infiniband_mad")...)...); strings.Contains(o.stdout, "issm") || !strings.Contains(o.stdout, "umad0") {
+	if o := r.run("", append([]string{"ibwarden", "keys", "exec", "--"}, of("ls /dev/infiniband /sys/class/infiniband_mad")...)...); strings.Contains(o.stdout, "issm") || !strings.Contains(o.stdout, "umad0") {
 		r.Errorf("what a program sees: %s", o.stdout)
 	}
-	if o := r.run("", "ibwarden", "exec", "--", "sh", "-c", "exit 7"); o.status != 7 {
+	if o := r.run("", "ibwarden", "keys", "exec", "--", "sh", "-c", "exit 7"); o.status != 7 {
 		r.Errorf("exit 7 is %d", o.status)
 	}
-	if o := r.run("", "ibwarden", "exec", "--", "sh", "-c", "kill -KILL $$"); o.status != 128+9 {
+	if o := r.run("", "ibwarden", "keys", "exec", "--", "sh", "-c", "kill -KILL $$"); o.status != 128+9 {
 		r.Errorf("killed is %d", o.status)
 	}
-	if o := r.run("", "ibwarden", "exec", "--server", "https://localhost:1", "--", "ibnodes"); o.status != 2 || !strings.Contains(o.stderr, "on the machine of the service alone") {
+	if o := r.run("", "ibwarden", "keys", "exec", "--server", "https://localhost:1", "--", "ibnodes"); o.status != 2 || !strings.Contains(o.stderr, "on the machine of the service alone") {
 		r.Errorf("over TCP: %+v", o)
 	}
 }
@@ -259,11 +259,11 @@ func (r *rig) execRefuses(of func(string) []string) {
 func (r *rig) execWrites(data string, of func(string) []string) {
 	before := keysShown(r, data)
 	for _, line := range []string{"ibportstate LID 1 speed 1", "ibportstate SWITCH 4 speed 1", "perfquery -R LID 1"} {
-		if o := r.run("", append([]string{"ibwarden", "exec", "--write", "--"}, of(line)...)...); o.status != 0 && !strings.Contains(o.stdout+o.stderr, "CA") {
+		if o := r.run("", append([]string{"ibwarden", "keys", "exec", "--write", "--"}, of(line)...)...); o.status != 0 && !strings.Contains(o.stdout+o.stderr, "CA") {
 			r.Errorf("%s: %+v", line, o)
 		}
 	}
-	if o := r.run("", append([]string{"ibwarden", "exec", "--"}, of("smpquery -D portinfo 0,1 0")...)...); !regexp.MustCompile(`ProtectBits:\.+2`).MatchString(o.stdout) {
+	if o := r.run("", append([]string{"ibwarden", "keys", "exec", "--"}, of("smpquery -D portinfo 0,1 0")...)...); !regexp.MustCompile(`ProtectBits:\.+2`).MatchString(o.stdout) {
 		r.Errorf("the level of protection has changed: %s", o.stdout)
 	}
 	if after := keysShown(r, data); after != before {
@@ -289,7 +289,7 @@ func TestExecHidesItsMemory(t *testing.T) {
 	// The last writable mapping of each is its stack; that of the shell can be read.
 	const parent = `for p in $$ $PPID; do at=$(grep '\[stack\]' /proc/$p/maps | cut -d- -f1); dd if=/proc/$p/mem bs=4096 skip=$((0x$at / 4096)) count=1 >/dev/null 2>&1 && echo "reads $([ $p = $$ ] && echo its own || echo that of exec)"; done
 grep -E 'Cap(Eff|Prm|Bnd)' /proc/self/status`
-	o := r.run("", "ibwarden", "exec", "--", "sh", "-c", parent)
+	o := r.run("", "ibwarden", "keys", "exec", "--", "sh", "-c", parent)
 	const trace = 1 << 19 // CAP_SYS_PTRACE
 	sets := regexp.MustCompile(`Cap\w+:\s*([0-9a-f]+)`).FindAllStringSubmatch(o.stdout, -1)
 	if !strings.Contains(o.stdout, "reads its own") || strings.Contains(o.stdout, "reads that of exec") || len(sets) != 3 {

@@ -63,7 +63,7 @@ func pairs() (out []pair) {
 const pairsShare, pairsFirst = 7, 2
 
 // TestPairsWithOpenSM: whoever comes first, whatever the ranks are and however the master
-// ends, one manager is master by the rules, `ibwarden managers` shows both, and the other
+// ends, one manager is master by the rules, `ibwarden show managers` shows both, and the other
 // takes over when the master is gone.
 func TestPairsWithOpenSM(t *testing.T) {
 	need.Long(t, "many pairs of managers")
@@ -157,11 +157,11 @@ func (r *rig) handOver(socket string) {
 	}
 }
 
-// isPair reports whether `ibwarden managers`, which reads the fabric from another host,
+// isPair reports whether `ibwarden show managers`, which reads the fabric from another host,
 // shows two managers: a master and a standby.
 func (r *rig) isPair(from, master, standby *topology.Node) bool {
 	r.Helper()
-	o := r.run(from.ID, must(binary()), "managers", "--fabric", "umad", "--json")
+	o := r.run(from.ID, must(binary()), "show", "managers", "--fabric", "umad", "--json")
 	var d struct {
 		Managers []struct{ Port, State string }
 	}

@@ -88,7 +88,7 @@ func TestShowTopology(t *testing.T) {
 	t.Run("of a service", func(t *testing.T) {
 		r := newRig(t, "fattree,radix=6,levels=2")
 		defer r.guarded("tenant", "--lmc 1")()
-		whole := r.ask("", "ibwarden", "exec", "--", "ibnetdiscover")
+		whole := r.ask("", "ibwarden", "keys", "exec", "--", "ibnetdiscover")
 		want := withoutHeader(whole)
 		for _, from := range [][]string{{"--server", "unix:" + filepath.Join(r.dir, "data", "ibwarden.sock")}, {"--fabric", "umad"}} {
 			text := r.ask("", append([]string{"ibwarden", "show", "topology", "--format", "ibnetdiscover"}, from...)...)

@@ -76,7 +76,7 @@ func serve(t *testing.T) (address, token string) {
 	}
 	run(t, dir, program, "tenant", "create", "green", "--keys", "0x100-0x1ff", "--wait", "--server", socket)
 	run(t, dir, program, "port", "assign", "--yes", "--tenant", "green", "0x10001d", "0x10001f", "--wait", "--server", socket)
-	return address, strings.TrimSpace(run(t, dir, program, "token", "create", "--tenant", "green", "--server", socket))
+	return address, strings.TrimSpace(run(t, dir, program, "tenant", "token", "create", "--tenant", "green", "--server", socket))
 }
 
 func check(t *testing.T, got string) {

@@ -52,43 +52,43 @@ var completionFlags = map[string]function{
 // flagsOf are functions for flags that mean something else in one command than in
 // others, by the path of the command and the flag.
 var flagsOf = map[string]function{
-	"ibwarden port list --node":    cobra.NoFileCompletions, // descriptions have blanks
-	"ibwarden member list --state": cobra.FixedCompletions([]string{"member", "waiting"}, cobra.ShellCompDirectiveNoFileComp),
+	"ibwarden port list --node":              cobra.NoFileCompletions, // descriptions have blanks
+	"ibwarden partition member list --state": cobra.FixedCompletions([]string{"member", "waiting"}, cobra.ShellCompDirectiveNoFileComp),
 }
 
 // arguments are functions for the arguments of commands, by their paths.
 var arguments = map[string]function{
 	"ibwarden trace":           upTo(2, hosts),
 	"ibwarden why":             upTo(2, hosts),
-	"ibwarden reach":           upTo(1, hosts),
-	"ibwarden get":             deviceAndAttribute,
-	"ibwarden set":             deviceAndAttribute,
-	"ibwarden led on":          upTo(1, devices),
-	"ibwarden led off":         upTo(1, devices),
-	"ibwarden led show":        upTo(1, devices),
+	"ibwarden show reach":      upTo(1, hosts),
+	"ibwarden device get":      deviceAndAttribute,
+	"ibwarden device set":      deviceAndAttribute,
+	"ibwarden device led on":   upTo(1, devices),
+	"ibwarden device led off":  upTo(1, devices),
+	"ibwarden device led show": upTo(1, devices),
 	"ibwarden topology accept": switchPorts,
 	"ibwarden sim":             upTo(1, topologies),
 
-	"ibwarden tenant show":      upTo(1, tenants),
-	"ibwarden tenant set":       upTo(1, tenants),
-	"ibwarden tenant delete":    upTo(1, tenants),
-	"ibwarden partition show":   upTo(1, partitions),
-	"ibwarden partition set":    upTo(1, partitions),
-	"ibwarden partition delete": upTo(1, partitions),
-	"ibwarden member list":      upTo(1, partitions),
-	"ibwarden member add":       joining,
-	"ibwarden member set":       joining,
-	"ibwarden member remove":    members,
-	"ibwarden member refuse":    upTo(2, members),
-	"ibwarden port show":        upTo(1, ports),
-	"ibwarden port assign":      ports,
-	"ibwarden port release":     ports,
-	"ibwarden pool release":     upTo(1, pools),
-	"ibwarden token delete":     upTo(1, tokens),
-	"ibwarden approval approve": upTo(1, approvals),
-	"ibwarden approval reject":  upTo(1, approvals),
-	"ibwarden history show":     upTo(1, revisions),
-	"ibwarden rollback":         upTo(1, revisions),
+	"ibwarden tenant show":             upTo(1, tenants),
+	"ibwarden tenant set":              upTo(1, tenants),
+	"ibwarden tenant delete":           upTo(1, tenants),
+	"ibwarden partition show":          upTo(1, partitions),
+	"ibwarden partition set":           upTo(1, partitions),
+	"ibwarden partition delete":        upTo(1, partitions),
+	"ibwarden partition member list":   upTo(1, partitions),
+	"ibwarden partition member add":    joining,
+	"ibwarden partition member set":    joining,
+	"ibwarden partition member remove": members,
+	"ibwarden partition member refuse": upTo(2, members),
+	"ibwarden port show":               upTo(1, ports),
+	"ibwarden port assign":             ports,
+	"ibwarden port release":            ports,
+	"ibwarden port pool release":       upTo(1, pools),
+	"ibwarden tenant token delete":     upTo(1, tokens),
+	"ibwarden approval approve":        upTo(1, approvals),
+	"ibwarden approval reject":         upTo(1, approvals),
+	"ibwarden history show":            upTo(1, revisions),
+	"ibwarden rollback":                upTo(1, revisions),
 }
 
 // AddCompletion tells shells the words of flags and arguments, of a command and of those below

@@ -1,4 +1,4 @@
-// This file implements `ibwarden config`: what is wrong with a configuration file,
+// This file implements `ibwarden run config`: what is wrong with a configuration file,
 // and its JSON Schema.
 
 package cli
@@ -31,7 +31,7 @@ type Run struct {
 	Flags func() *pflag.FlagSet
 }
 
-// Command is `ibwarden config`; group refuses what is no command of a group.
+// Command is `ibwarden run config`; group refuses what is no command of a group.
 func Command(run Run, group cobra.PositionalArgs) *cobra.Command {
 	c := &cobra.Command{
 		Use: "config check|schema", Short: "Check configuration files of ibwarden run", Args: group,
@@ -39,9 +39,7 @@ func Command(run Run, group cobra.PositionalArgs) *cobra.Command {
 
 What a file may say: docs/configuration.md. ibwarden run --print-config prints every
 setting, and where its value comes from.`,
-		RunE: func(*cobra.Command, []string) error {
-			return terminal.WithMisuse(errors.New("config needs a command: check or schema"))
-		},
+		RunE: needsCommand,
 	}
 	c.AddCommand(check(run), schema(run))
 	return c

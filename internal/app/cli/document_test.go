@@ -28,7 +28,7 @@ var documents = []struct {
 	{"run", document{}, []string{"json.md: `ibwarden run`", "json.md: `ibwarden prove`"}},
 	{"prove", proveReport{}, []string{"json.md: `ibwarden prove`", "json.md: What becomes of a packet"}},
 	{"trace", look.TraceReport{}, []string{"json.md: `ibwarden trace`"}},
-	{"get", look.Document{}, []string{"json.md: `ibwarden get`"}},
+	{"device get", look.Document{}, []string{"json.md: `ibwarden device get`"}},
 	{"snapshot", snapshotReport{}, []string{"json.md: `ibwarden snapshot`"}},
 	{"audit", audit.Report{}, []string{"audit.md: JSON"}},
 	{"doctor", look.DoctorReport{}, []string{"json.md: `ibwarden doctor`"}},
@@ -143,7 +143,7 @@ func TestEveryPrintedNameIsDescribed(t *testing.T) {
 		"doctor":         {"--fabric", "sim"},
 		"migrate opensm": {"../../../examples/opensm", "--fabric", "sim"},
 		"plan":           {"--policy", policy},
-		"get":            {"red-1", "PortInfo"},
+		"device get":     {"red-1", "PortInfo"},
 		"apply":          {"--policy", policy, "--yes", "--journal", filepath.Join(dir, "journal")},
 	}
 	for _, d := range documents {
@@ -214,5 +214,5 @@ func TestEveryColumnIsDescribed(t *testing.T) {
 			t.Errorf("show pkeys: %s is not described", name)
 		}
 	}
-	check("json.md: `ibwarden devices`", "ports", terminal.Devices(nil))
+	check("json.md: `ibwarden show adapters`", "ports", terminal.Devices(nil))
 }

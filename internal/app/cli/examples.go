@@ -22,9 +22,9 @@ ibwarden run --once --fabric sim
 ibwarden run --fabric umad:mlx5_0/1 --policy tenants.yaml --data /var/lib/ibwarden
 # together with an OpenSM, at a higher priority
 ibwarden run --fabric umad --policy tenants.yaml --priority 14 --sm-key 1 --trusted-sm 0x0002c90300a1b2c3`,
-	"config":        `ibwarden config check /etc/ibwarden/ibwarden.yaml`,
-	"config check":  `ibwarden config check /etc/ibwarden/ibwarden.yaml`,
-	"config schema": `ibwarden config schema`,
+	"run config":        `ibwarden run config check /etc/ibwarden/ibwarden.yaml`,
+	"run config check":  `ibwarden run config check /etc/ibwarden/ibwarden.yaml`,
+	"run config schema": `ibwarden run config schema`,
 	"plan": `ibwarden plan --fabric ibsim:demo --policy moved.yaml
 ibwarden plan --fabric umad --policy moved.yaml --json`,
 	"apply": `ibwarden apply --fabric ibsim:demo --policy moved.yaml
@@ -46,12 +46,12 @@ ibwarden show routing --snapshot fabric.snap --json`,
 	"show aliases":     `ibwarden show aliases --fabric umad`,
 	"show diagnostics": `ibwarden show diagnostics --fabric umad`,
 	"show partitions":  `ibwarden show partitions --fabric umad`,
-	"get": `ibwarden get red-1 PortInfo --fabric umad --data /var/lib/ibwarden
+	"device get": `ibwarden device get red-1 PortInfo --fabric umad --data /var/lib/ibwarden
 # port 3 of a switch; the second block of its P_Key table; the bytes
-ibwarden get leaf-1:3 PKeyTable 1 --fabric umad
-ibwarden get leaf-1 SwitchInfo --snapshot fabric.snap --raw`,
-	"set": `ibwarden set leaf-1:3 PortInfo PKeyViolations=0 --fabric umad --data /var/lib/ibwarden
-ibwarden set leaf-1:3 PortCounters all=0 --fabric umad`,
+ibwarden device get leaf-1:3 PKeyTable 1 --fabric umad
+ibwarden device get leaf-1 SwitchInfo --snapshot fabric.snap --raw`,
+	"device set": `ibwarden device set leaf-1:3 PortInfo PKeyViolations=0 --fabric umad --data /var/lib/ibwarden
+ibwarden device set leaf-1:3 PortCounters all=0 --fabric umad`,
 	"topology": `ibwarden topology learn --fabric umad --cables cables.topology
 ibwarden topology diff --fabric umad --cables cables.topology`,
 	"topology learn": `ibwarden topology learn --fabric umad --cables cables.topology`,
@@ -59,19 +59,19 @@ ibwarden topology diff --fabric umad --cables cables.topology`,
 	"topology diff":  `ibwarden topology diff --fabric umad --cables cables.topology`,
 	"topology accept": `# accept the host that was moved to port 7 of leaf-2
 ibwarden topology accept leaf-2:7 --fabric umad --cables cables.topology`,
-	"led": `ibwarden led on leaf-1:5 --fabric umad --data /var/lib/ibwarden
-ibwarden led off leaf-1:5 --fabric umad --data /var/lib/ibwarden`,
-	"led on":      `ibwarden led on leaf-1:5 --fabric umad --data /var/lib/ibwarden`,
-	"led show":    `ibwarden led show red-1 --fabric umad --data /var/lib/ibwarden`,
-	"led off":     `ibwarden led off leaf-1:5 --fabric umad --data /var/lib/ibwarden`,
-	"keys":        `ibwarden keys show --data /var/lib/ibwarden`,
-	"keys show":   `ibwarden keys show --data /var/lib/ibwarden`,
-	"keys rotate": `ibwarden keys rotate --all --data /var/lib/ibwarden`,
+	"device led": `ibwarden device led on leaf-1:5 --fabric umad --data /var/lib/ibwarden
+ibwarden device led off leaf-1:5 --fabric umad --data /var/lib/ibwarden`,
+	"device led on":   `ibwarden device led on leaf-1:5 --fabric umad --data /var/lib/ibwarden`,
+	"device led show": `ibwarden device led show red-1 --fabric umad --data /var/lib/ibwarden`,
+	"device led off":  `ibwarden device led off leaf-1:5 --fabric umad --data /var/lib/ibwarden`,
+	"keys":            `ibwarden keys show --data /var/lib/ibwarden`,
+	"keys show":       `ibwarden keys show --data /var/lib/ibwarden`,
+	"keys rotate":     `ibwarden keys rotate --all --data /var/lib/ibwarden`,
 	"keys export": `# for a fabric that goes back to OpenSM
 ibwarden keys export /var/cache/opensm --format opensm --data /var/lib/ibwarden`,
-	"exec": `ibwarden exec -- iblinkinfo
+	"keys exec": `ibwarden keys exec -- iblinkinfo
 # the counters of a port back to zero
-ibwarden exec --write -- perfquery -R 17 3`,
+ibwarden keys exec --write -- perfquery -R 17 3`,
 	"keys import":    `ibwarden keys import /var/cache/opensm/guid2mkey --neighbors /var/cache/opensm/neighbors --data /var/lib/ibwarden`,
 	"keys recover":   `ibwarden keys recover --fabric umad --data /var/lib/ibwarden`,
 	"policy":         `ibwarden policy check tenants.yaml`,
@@ -86,7 +86,7 @@ ibwarden sim fattree,radix=12,levels=2 --socket big --capture big.pcapng
 ibwarden sim --script scenarios/four-queue-pairs.ibs`,
 	"sim exec": `ibwarden sim exec --socket demo --node blue-1 -- ibstat
 ibwarden sim exec --socket demo -- ibwarden run --fabric umad --policy tenants.yaml --data data`,
-	"devices": `ibwarden devices`,
+	"show adapters": `ibwarden show adapters`,
 	"doctor": `ibwarden doctor
 # this host only, for a program
 ibwarden doctor --host-only --json
@@ -103,8 +103,8 @@ ibwarden trace red-1 red-2 --snapshot now.snap --packet`,
 	"why": `ibwarden why red-1 blue-4 --fabric umad
 # with the names that a policy gives to partitions
 ibwarden why red-1 red-2 --snapshot now.snap --policy tenants.yaml`,
-	"reach": `ibwarden reach red-1 --fabric umad
-ibwarden reach red-1 --snapshot now.snap --policy tenants.yaml --json`,
+	"show reach": `ibwarden show reach red-1 --fabric umad
+ibwarden show reach red-1 --snapshot now.snap --policy tenants.yaml --json`,
 	"audit": `ibwarden audit --fabric umad
 # against the policy, for hosts whose root is not trusted; status 1 on any finding
 ibwarden audit --snapshot now.snap --policy tenants.yaml --profile tenant --fail-on low`,
@@ -115,49 +115,51 @@ ibwarden audit --snapshot now.snap --policy tenants.yaml --profile tenant --fail
 	"tenant set":    `ibwarden tenant set red --partitions 32 --why growth`,
 	"tenant delete": `ibwarden tenant delete red`,
 	"port": `ibwarden port assign --tenant red 0x0002c90300a1b2c3
-ibwarden port list --owner red`,
-	"port list":    `ibwarden port list --owner red`,
+ibwarden port list --tenant red`,
+	"port list":    `ibwarden port list --tenant red`,
 	"port show":    `ibwarden port show 0x0002c90300a1b2c3`,
 	"port assign":  `ibwarden port assign --tenant red 0x0002c90300a1b2c3 0x0002c90300a1b2c4`,
 	"port release": `ibwarden port release 0x0002c90300a1b2c3 --wait`,
-	"pool": `ibwarden pool assign --tenant red 0x0002c90300b00000-0x0002c90300b0ffff
-ibwarden pool list`,
-	"pool list":    `ibwarden pool list`,
-	"pool assign":  `ibwarden pool assign --tenant red 0x0002c90300b00000-0x0002c90300b0ffff`,
-	"pool release": `ibwarden pool release 0x0002c90300b00000`,
-	"drain":        `ibwarden drain spine-1 --why fan-2 --wait`,
-	"undrain":      `ibwarden undrain spine-1`,
-	"drained":      `ibwarden drained`,
-	"matrix": `ibwarden matrix
+	"port pool": `ibwarden port pool assign --tenant red 0x0002c90300b00000-0x0002c90300b0ffff
+ibwarden port pool list`,
+	"port pool list":    `ibwarden port pool list`,
+	"port pool assign":  `ibwarden port pool assign --tenant red 0x0002c90300b00000-0x0002c90300b0ffff`,
+	"port pool release": `ibwarden port pool release 0x0002c90300b00000`,
+	"drain":             `ibwarden drain spine-1 --why fan-2 --wait`,
+	"device":            `ibwarden device get leaf-1 SwitchInfo --fabric umad`,
+	"store":             `ibwarden store backup ibwarden.backup`,
+	"drain end":         `ibwarden drain end spine-1`,
+	"drain list":        `ibwarden drain list`,
+	"show matrix": `ibwarden show matrix
 # how two tenants stand to each other
-ibwarden matrix red blue`,
-	"console": `ibwarden console
+ibwarden show matrix red blue`,
+	"show console": `ibwarden show console
 # as a tenant, on another machine
-ibwarden console --server https://fabric.example:8443 --token-file red.token`,
-	"sweeps": `ibwarden sweeps --limit 5 --json`,
+ibwarden show console --server https://fabric.example:8443 --token-file red.token`,
+	"show sweeps": `ibwarden show sweeps --limit 5 --json`,
 	"partition": `ibwarden partition create training --member 0x0002c90300a1b2c3=full
 ibwarden partition list`,
-	"partition list":   `ibwarden partition list --server https://manager:8443 --token-file red.token`,
-	"partition show":   `ibwarden partition show training`,
-	"partition create": `ibwarden partition create training --pkey 0x0100 --owner red --wait`,
-	"partition set":    `ibwarden partition set training --sl 2`,
-	"partition delete": `ibwarden partition delete 0x0100 --dry-run`,
-	"member":           `ibwarden member add training 0x0002c90300a1b2c3=full`,
-	"member list":      `ibwarden member list training`,
-	"member add":       `ibwarden member add training 0x0002c90300a1b2c3=full 0x0002c90300a1b2c4=limited --wait`,
-	"member set": `# these two, and no others
-ibwarden member set training 0x0002c90300a1b2c3=full 0x0002c90300a1b2c4=limited`,
-	"member refuse": `ibwarden member list training --state waiting
-ibwarden member refuse training 0x0002c90300a1b2c3`,
-	"member remove": `ibwarden member remove training 0x0002c90300a1b2c3 --why drained`,
-	"token":         `ibwarden token create --tenant red`,
-	"token list":    `ibwarden token list --tenant red`,
-	"token create": `ibwarden token create --tenant red --note scheduler --expires-in 720h --output red.token
+	"partition list":        `ibwarden partition list --server https://manager:8443 --token-file red.token`,
+	"partition show":        `ibwarden partition show training`,
+	"partition create":      `ibwarden partition create training --pkey 0x0100 --tenant red --wait`,
+	"partition set":         `ibwarden partition set training --sl 2`,
+	"partition delete":      `ibwarden partition delete 0x0100 --dry-run`,
+	"partition member":      `ibwarden partition member add training 0x0002c90300a1b2c3=full`,
+	"partition member list": `ibwarden partition member list training`,
+	"partition member add":  `ibwarden partition member add training 0x0002c90300a1b2c3=full 0x0002c90300a1b2c4=limited --wait`,
+	"partition member set": `# these two, and no others
+ibwarden partition member set training 0x0002c90300a1b2c3=full 0x0002c90300a1b2c4=limited`,
+	"partition member refuse": `ibwarden partition member list training --state waiting
+ibwarden partition member refuse training 0x0002c90300a1b2c3`,
+	"partition member remove": `ibwarden partition member remove training 0x0002c90300a1b2c3 --why drained`,
+	"tenant token":            `ibwarden tenant token create --tenant red`,
+	"tenant token list":       `ibwarden tenant token list --tenant red`,
+	"tenant token create": `ibwarden tenant token create --tenant red --note scheduler --expires-in 720h --output red.token
 # in the store of a service that does not run
-ibwarden token create --tenant provider --data /var/lib/ibwarden
+ibwarden tenant token create --tenant provider --data /var/lib/ibwarden
 # a client certificate instead
-ibwarden token create --tenant red --certificate red.pem`,
-	"token delete":            `ibwarden token delete tok-0123456789ab`,
+ibwarden tenant token create --tenant red --certificate red.pem`,
+	"tenant token delete":     `ibwarden tenant token delete tok-0123456789ab`,
 	"history":                 `ibwarden history list`,
 	"history list":            `ibwarden history list --limit 5`,
 	"history show":            `ibwarden history show 12`,
@@ -173,7 +175,7 @@ ibwarden rollback 12 --tenant red --why mistake`,
 ibwarden migrate opensm
 # of a copy of its directory, into ibwarden's
 ibwarden migrate opensm ./copy --output /etc/ibwarden --write-data /var/lib/ibwarden`,
-	"managers": `ibwarden managers --fabric umad`,
+	"show managers": `ibwarden show managers --fabric umad`,
 	"handover": `# who would take it, and then do it
 ibwarden handover --dry-run
 ibwarden handover --to mgmt-2 --why upgrade`,
@@ -181,16 +183,19 @@ ibwarden handover --to mgmt-2 --why upgrade`,
 	"approval list":    `ibwarden approval list`,
 	"approval approve": `ibwarden approval approve a17`,
 	"approval reject":  `ibwarden approval reject a17`,
+	"status": `ibwarden status
+# for a program: what is wrong, whom it concerns and what to try
+ibwarden status --json`,
 	"top": `ibwarden top
 # once, for a file
 ibwarden top --server unix:ibwarden.sock >now.txt`,
-	"events": `ibwarden events
+	"show events": `ibwarden show events
 # each as it happens, as JSON lines
-ibwarden events --follow --json`,
-	"backup":  `ibwarden backup ibwarden.backup`,
-	"restore": `ibwarden restore ibwarden.backup --data /var/lib/ibwarden`,
-	"export":  `ibwarden export >policy.yaml`,
-	"version": `ibwarden version --json`,
+ibwarden show events --follow --json`,
+	"store backup":  `ibwarden store backup ibwarden.backup`,
+	"store restore": `ibwarden store restore ibwarden.backup --data /var/lib/ibwarden`,
+	"policy export": `ibwarden policy export >policy.yaml`,
+	"version":       `ibwarden version --json`,
 	"completion": `# for this shell
 source <(ibwarden completion bash)`,
 	"completion bash":       `source <(ibwarden completion bash)`,

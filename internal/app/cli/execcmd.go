@@ -1,4 +1,4 @@
-// This file implements `ibwarden exec`: a program that was written for fabrics without
+// This file implements `ibwarden keys exec`: a program that was written for fabrics without
 // M_Keys, run on one with them.
 
 package cli
@@ -58,11 +58,11 @@ func ExecCommand(add func(*pflag.FlagSet) func(*cobra.Command) (link.Link, sweep
 
 Where ports have M_Keys of level 2 (profiles tenant and strict) they answer to nobody
 without them, and each port has its own: ibnetdiscover, iblinkinfo, perfquery by LID,
-ibdiagnet and exporters find nothing. Under ibwarden exec they run unmodified, for root
+ibdiagnet and exporters find nothing. Under ibwarden keys exec they run unmodified, for root
 on a manager's host: they see a /dev/infiniband of their own with one umad file, whose
 packets go to the adapter with the key of the port that each is for. The keys come from
 the service that runs on this machine, over a socket for root and the service's own
-user, or from a data directory (--data). They stay in the memory of ibwarden exec: in
+user, or from a data directory (--data). They stay in the memory of ibwarden keys exec: in
 what the program reads, every M_Key is 0.
 
 Only what reads is let through. --write also lets Sets of subnet and performance
@@ -92,7 +92,7 @@ InfiniBand port that is up), in ibwarden sim exec too.`,
 	}
 	c.Flags().StringVar(&f.server, "server", "", "take the keys from this service, unix:PATH of this machine, or from none (default: the one that runs on this machine, or on --data DIR)")
 	c.Flags().BoolVar(&f.write, "write", false, "let Sets of subnet and performance management through")
-	c.Flags().BoolVar(&called, within, false, "for ibwarden exec itself")
+	c.Flags().BoolVar(&called, within, false, "for ibwarden keys exec itself")
 	_ = c.Flags().MarkHidden(within) // it is there
 	c.Flags().SetInterspersed(false)
 	return c
@@ -124,10 +124,10 @@ func (f *execCommand) run(c *cobra.Command) error {
 		return terminal.WithBad(fmt.Errorf("M_Keys: %w", err))
 	}
 	if gate.Keys() == 0 {
-		return terminal.WithBad(errors.New("M_Keys: no port has one that is known here: run the program without ibwarden exec"))
+		return terminal.WithBad(errors.New("M_Keys: no port has one that is known here: run the program without ibwarden keys exec"))
 	}
 	status, err := inside.Run(c.Context(), inside.Program{
-		Words: f.words, Inside: []string{"exec", "--" + within, "--"}, Port: port, Root: daemon.Root(), Gate: gate,
+		Words: f.words, Inside: []string{"keys", "exec", "--" + within, "--"}, Port: port, Root: daemon.Root(), Gate: gate,
 		Stdin: c.InOrStdin(), Stdout: c.OutOrStdout(), Stderr: os.Stderr,
 	})
 	switch {

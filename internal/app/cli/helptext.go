@@ -50,8 +50,12 @@ func PrepareHelp(c *cobra.Command) {
 	}
 }
 
-// HelpCommands are a command and those below it that have a page of their own, parents first.
+// HelpCommands are a command and those below it that have a page of their own, parents first: not
+// old names, and nothing below one.
 func HelpCommands(c *cobra.Command) (out []*cobra.Command) {
+	if c.Hidden {
+		return nil
+	}
 	if c.IsAvailableCommand() && !c.IsAdditionalHelpTopicCommand() {
 		out = append(out, c)
 	}

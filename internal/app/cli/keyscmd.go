@@ -26,8 +26,8 @@ func newKeys() *cobra.Command {
 	f := new(keysCommand)
 	c := &cobra.Command{
 		Use:   "keys",
-		Short: "Manage the M_Keys of a fabric: show, rotate, export, import, recover",
-		Long: `Manage the M_Keys of a fabric: show, rotate, export, import, recover.
+		Short: "Manage the M_Keys of a fabric, and run programs with them: show, rotate, export, import, recover, exec",
+		Long: `Manage the M_Keys of a fabric: show, rotate, export, import, recover; exec runs a program with them.
 
 Every key is derived from a master secret and a generation, which counts the keys
 that a port has had. The data directory (--data) has the secret, and keys.json with
@@ -37,9 +37,7 @@ them to files.
 
 ` + fabricHelp,
 		Args: commandOf,
-		RunE: func(*cobra.Command, []string) error {
-			return misuse(errors.New("keys needs a command: show, rotate, export, import or recover"))
-		},
+		RunE: needsCommand,
 	}
 	f.where.add(c.PersistentFlags())
 	f.where.reads.add(c.PersistentFlags())
@@ -177,7 +175,7 @@ func (f *keysCommand) export() *cobra.Command {
 		Long: `Write the keys in force for OpenSM or NVIDIA's ibdiagnet: guid2mkey, neighbors and
 guid2lid, as OpenSM keeps them in its cache directory (/var/cache/opensm) and NVIDIA's
 ibdiagnet 2 takes them with --security_keys DIR. Debian's infiniband-diags and ibdiagnet
-(ibutils) read no such files: run them by ibwarden exec. The fabric is read; DIR is made,
+(ibutils) read no such files: run them by ibwarden keys exec. The fabric is read; DIR is made,
 for its owner only, and files in it are replaced. Keys in a directory are keys that can
 be copied: remove it when it has served.
 `,

@@ -28,11 +28,7 @@ import (
 // for reading it.
 type ManagersOnFabric func(*pflag.FlagSet) (open func(*cobra.Command) (link.Link, sweep.Options, error))
 
-// Commands are those of this package; help lists what a fabric may be.
-func Commands(fabric ManagersOnFabric, help string) []*cobra.Command {
-	return []*cobra.Command{newManagers(fabric, help), newHandover()}
-}
-
+// newManagers is `ibwarden show managers`; help lists what a fabric may be.
 func newManagers(fabric ManagersOnFabric, help string) *cobra.Command {
 	var server servicecmd.Server
 	c := &cobra.Command{

@@ -54,7 +54,7 @@ func run(t *testing.T, line ...string) (out string, status int, opened bool, err
 		}
 	}
 	root := &cobra.Command{Use: "ibwarden", SilenceErrors: true, SilenceUsage: true}
-	root.AddCommand(Commands(fabric, "")...)
+	root.AddCommand(newManagers(fabric, ""), newHandover())
 	var b bytes.Buffer
 	root.SetOut(&b)
 	root.SetErr(io.Discard)

@@ -60,7 +60,7 @@ force_link_width 2
 force_link_speed_ext 2
 `
 
-// TestConfigurationIsOneOfRun: `ibwarden config check` and `ibwarden run` take the configuration,
+// TestConfigurationIsOneOfRun: `ibwarden run config check` and `ibwarden run` take the configuration,
 // and `ibwarden policy check` the policy.
 func TestConfigurationIsOneOfRun(t *testing.T) {
 	dir := directory(t, map[string]string{
@@ -84,7 +84,7 @@ func TestConfigurationIsOneOfRun(t *testing.T) {
 	if len(entries) < 15 {
 		t.Errorf("%d entries in\n%s", len(entries), text)
 	}
-	if out, complaints, status := run(t, "config", "check", filepath.Join(to, "ibwarden.yaml")); status != 0 {
+	if out, complaints, status := run(t, "run", "config", "check", filepath.Join(to, "ibwarden.yaml")); status != 0 {
 		t.Errorf("config check: %s%s of\n%s", out, complaints, text)
 	}
 	if out, complaints, status := run(t, "run", "--config", filepath.Join(to, "ibwarden.yaml"), "--print-config"); status != 0 || !strings.Contains(out, "14") {

@@ -55,14 +55,11 @@ func readBounded(path string) ([]byte, error) {
 
 func newPolicy() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "policy check|convert|schema [FILE]", Short: "Check and convert policy files", Args: commandOf,
-		RunE: func(*cobra.Command, []string) error {
-			return misuse(errors.New("policy needs a command: check, convert or schema"))
-		},
+		Use: "policy check|convert|export|schema", Short: "Check and convert policy files, and print the policy in force", Args: commandOf,
+		RunE: needsCommand,
 	}
 	var o policyfile.Options
-	cmd.PersistentFlags().BoolVar(&o.AllowBoth, "allow-both", false, allowBothHelp)
-	cmd.AddCommand(&cobra.Command{
+	check := &cobra.Command{
 		Use: "check FILE", Short: "Report every fault of a policy file", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := readPolicy(args[0], o, c.ErrOrStderr())
@@ -73,8 +70,8 @@ func newPolicy() *cobra.Command {
 				terminal.Count(len(p.Services), "service"), terminal.Count(len(p.Groups), "group"), terminal.Count(len(p.Warnings), "warning"))
 			return nil
 		},
-	})
-	cmd.AddCommand(&cobra.Command{
+	}
+	convert := &cobra.Command{
 		Use:   "convert FILE",
 		Short: "Turn a partitions.conf into YAML, and YAML into a partitions.conf",
 		Args:  cobra.ExactArgs(1),
@@ -91,8 +88,11 @@ func newPolicy() *cobra.Command {
 			_, err = c.OutOrStdout().Write(out)
 			return err
 		},
-	})
-	cmd.AddCommand(&cobra.Command{
+	}
+	for _, c := range []*cobra.Command{check, convert} {
+		c.Flags().BoolVar(&o.AllowBoth, "allow-both", false, allowBothHelp)
+	}
+	cmd.AddCommand(check, convert, &cobra.Command{
 		Use: "schema", Short: "Print the JSON Schema of policies in YAML, for editors", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, err := c.OutOrStdout().Write(policyyaml.Schema)

@@ -63,7 +63,15 @@ func Main(args []string, stdout, stderr io.Writer) int {
 // Root is the command line as a value, for what is made of its help.
 func Root() *cobra.Command { return newRoot(new(telemetry.LogOptions)) }
 
+// newRoot is the command line, with the old names of commands.
 func newRoot(o *telemetry.LogOptions) *cobra.Command {
+	root := newTree(o)
+	addMoved(root, func() *cobra.Command { return newTree(new(telemetry.LogOptions)) })
+	return root
+}
+
+// newTree is the command line as the help lists it.
+func newTree(o *telemetry.LogOptions) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ibwarden",
 		Short: "An InfiniBand subnet manager that keeps tenants apart, and proves it",
@@ -79,18 +87,32 @@ was sent that writes; 130 or 143 interrupted before it was done.`,
 	}
 	o.Add(root.PersistentFlags())
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newKeys(), look.GetCommand(forGet()), look.NewSet(addFabric, fabricHelp), look.LedCommand(addFabric, commandOf, fabricHelp), newPolicy(), MigrateCommand(addFabric, commandOf, fabricHelp), Command(forConfig(), commandOf), SimCommand(), look.DevicesCommand(), look.DoctorCommand(addFabric, demonstration, fabricHelp), newSnapshot(), newProve(), look.TraceCommand(forTrace()), look.WhyCommand(forWhy()), look.NewReach(forWhy()), look.AuditCommand(forAudit()), terminal.VersionCommand())
-	root.AddCommand(ExecCommand(addFabric))
-	root.AddCommand(servicecmd.Commands()...)
-	root.AddCommand(Commands(addFabric, fabricHelp)...)
+	addCommands(root)
 	root.Version = terminal.ThisProgram().String()
 	root.Flags().Bool("version", false, "print version and build, as ibwarden version does")
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
+	addGroups(root)
 	AddCompletion(root)
 	addExamples(root)
 	return root
+}
+
+func addCommands(root *cobra.Command) {
+	root.AddCommand(newPlan(), newApply(), newTopology(), newDevice(), MigrateCommand(addFabric, commandOf, fabricHelp), SimCommand(), look.DoctorCommand(addFabric, demonstration, fabricHelp), newSnapshot(), newProve(), look.TraceCommand(forTrace()), look.WhyCommand(forWhy()), look.AuditCommand(forAudit()), terminal.VersionCommand(), newHandover())
+	root.AddCommand(servicecmd.Commands()...)
+	run, show, keys, policy := newRun(), newShow(), newKeys(), newPolicy()
+	configuration := Command(forConfig(), commandOf)
+	// Run reads its own configuration before anything else: these commands do not.
+	configuration.PersistentPreRunE = root.PersistentPreRunE
+	run.AddCommand(configuration)
+	show.AddCommand(look.DevicesCommand(), look.NewReach(forWhy()), newManagers(addFabric, fabricHelp))
+	show.AddCommand(servicecmd.Shows()...)
+	show.AddCommand(withoutJSON(servicecmd.Console(), "an address is printed, and nothing else"))
+	keys.AddCommand(withoutJSON(ExecCommand(addFabric), "what the program prints is not changed"))
+	policy.AddCommand(servicecmd.Export())
+	root.AddCommand(run, show, keys, policy)
 }
 
 const fabricHelp = `A fabric (--fabric) is one of
@@ -99,6 +121,6 @@ const fabricHelp = `A fabric (--fabric) is one of
   sim:fattree,radix=36,levels=2 a generated one; also torus, dragonfly, random
   ibsim[:SOCKNAME]              a running ibsim; IBSIM_SOCKNAME, SIM_HOST and
                                 IBSIM_SERVER_* are read as libumad2sim reads them
-  umad[:DEVICE[/PORT]]          an adapter of this machine (ibwarden devices);
+  umad[:DEVICE[/PORT]]          an adapter of this machine (ibwarden show adapters);
                                 by itself the first InfiniBand port that is up
 `

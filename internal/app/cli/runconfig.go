@@ -159,7 +159,7 @@ func (f *runFlags) reconfigure(c *cobra.Command, engine *engine.Engine) error {
 	return nil
 }
 
-// forConfig is a run for ibwarden config.
+// forConfig is a run for ibwarden run config.
 func forConfig() Run {
 	return Run{Variable: configVariable, Check: checkConfig, Flags: func() *pflag.FlagSet {
 		_, c := scratchRun()

@@ -13,13 +13,16 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// cliViews are what `ibwarden show` can show: a table for people and the rows
+// cliView is something of a fabric that `ibwarden show` shows: a table for people and the rows
 // behind it for programs.
-var cliViews = []struct {
+type cliView struct {
 	name, about string
 	rows        func(*observed.Fabric) terminal.Table
 	reads       sweep.Options // besides what every sweep reads
-}{
+}
+
+// cliViews are those that are made of a snapshot alone.
+var cliViews = []cliView{
 	{"nodes", "devices", terminal.Nodes, sweep.Options{}},
 	{"ports", "cabled ports and end ports", terminal.Ports, sweep.Options{}},
 	{"links", "cables", terminal.Links, sweep.Options{}},
@@ -34,62 +37,69 @@ var cliViews = []struct {
 
 func newShow() *cobra.Command {
 	show := &cobra.Command{
-		Use:   "show nodes|ports|links|topology|lids|routes|routing|pkeys|aliases|settings|diagnostics|partitions",
-		Short: "Read a fabric without writing to it",
-		Long:  "Read a fabric without writing to it: only SubnGet is sent.\n\n" + fabricHelp,
-		Args:  commandOf,
-		RunE: func(*cobra.Command, []string) error {
-			return misuse(fmt.Errorf("show needs one of nodes, ports, links, topology, lids, routes, routing, pkeys, aliases, settings, diagnostics or partitions"))
-		},
+		Use:   "show WHAT",
+		Short: "List what a fabric, a service or this machine has: nodes, links, sweeps, managers, adapters",
+		Long: `List what a fabric, a service or this machine has. Nothing is written to a fabric: only
+SubnGet is sent.
+
+` + fabricHelp,
+		Args: commandOf,
+		RunE: needsCommand,
 	}
-	var where fabricFlags
 	asJSON := show.PersistentFlags().Bool("json", false, "print one JSON document")
-	where.add(show.PersistentFlags())
-	where.reads.add(show.PersistentFlags())
-	var server servicecmd.Named
-	server.Add(show.PersistentFlags())
 	add, read := forOthers()
 	show.AddCommand(look.RoutingCommand(add, read, fabricHelp), look.NetCommand(add, read, fabricHelp))
 	for _, v := range cliViews {
-		show.AddCommand(&cobra.Command{
-			Use: v.name, Short: "Show " + v.about, Args: cobra.NoArgs,
-			RunE: func(c *cobra.Command, _ []string) error {
-				asks, err := byService(c, &server)
-				if err != nil {
-					return err
-				}
-				if asks {
-					return server.Show(c, v.reads, func(f *observed.Fabric) error {
-						return v.rows(f).Print(c.OutOrStdout(), v.name, *asJSON)
-					})
-				}
-				link, err := where.open(c)
-				if err != nil {
-					return err
-				}
-				defer link.Close()
-				reads := v.reads
-				if err := where.asks(&reads); err != nil {
-					return err
-				}
-				r, err := look.Live(c, link, reads)
-				if err != nil {
-					return err
-				}
-				for _, f := range r.Faults {
-					fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", terminal.Plain(f))
-				}
-				if err := v.rows(r.Fabric).Print(c.OutOrStdout(), v.name, *asJSON); err != nil {
-					return bad(err)
-				}
-				if n := unreadable(r.Faults); n > 0 {
-					return bad(fmt.Errorf("%s could not be read", terminal.Count(n, "place")))
-				}
-				return nil
-			},
-		})
+		show.AddCommand(v.command(asJSON))
 	}
 	return show
+}
+
+// command is `ibwarden show` of a view.
+func (v *cliView) command(asJSON *bool) *cobra.Command {
+	var where fabricFlags
+	var server servicecmd.Named
+	c := &cobra.Command{
+		Use: v.name, Short: "Show " + v.about, Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			asks, err := byService(c, &server)
+			if err != nil {
+				return err
+			}
+			if asks {
+				return server.Show(c, v.reads, func(f *observed.Fabric) error {
+					return v.rows(f).Print(c.OutOrStdout(), v.name, *asJSON)
+				})
+			}
+			link, err := where.open(c)
+			if err != nil {
+				return err
+			}
+			defer link.Close()
+			reads := v.reads
+			if err := where.asks(&reads); err != nil {
+				return err
+			}
+			r, err := look.Live(c, link, reads)
+			if err != nil {
+				return err
+			}
+			for _, f := range r.Faults {
+				fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", terminal.Plain(f))
+			}
+			if err := v.rows(r.Fabric).Print(c.OutOrStdout(), v.name, *asJSON); err != nil {
+				return bad(err)
+			}
+			if n := unreadable(r.Faults); n > 0 {
+				return bad(fmt.Errorf("%s could not be read", terminal.Count(n, "place")))
+			}
+			return nil
+		},
+	}
+	where.add(c.Flags())
+	where.reads.add(c.Flags())
+	server.Add(c.Flags())
+	return c
 }
 
 // unreadable counts the faults that are more than what a port says of its own health.

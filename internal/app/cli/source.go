@@ -223,7 +223,7 @@ func addFabric(flags *pflag.FlagSet) (open func(*cobra.Command) (link.Link, swee
 	}
 }
 
-// forGet is the source of ibwarden get.
+// forGet is the source of ibwarden device get.
 func forGet() look.GetSource {
 	var s source
 	return look.GetSource{

@@ -13,7 +13,7 @@ import (
 // execAction is what the audit log calls a program that gets M_Keys.
 const execAction = "exec"
 
-// serveKeys serves M_Keys to ibwarden exec beside the socket of the API. Without a socket
+// serveKeys serves M_Keys to ibwarden keys exec beside the socket of the API. Without a socket
 // there is none; where it cannot be opened, the service does without.
 func (s *Service) serveKeys(socket string, log *slog.Logger) *withkeys.KeyServer {
 	d := &withkeys.KeyServer{
@@ -27,7 +27,7 @@ func (s *Service) serveKeys(socket string, log *slog.Logger) *withkeys.KeyServer
 		return d
 	}
 	if err := d.Open(socket); err != nil {
-		log.Warn("ibwarden exec cannot ask this service for M_Keys", "error", err)
+		log.Warn("ibwarden keys exec cannot ask this service for M_Keys", "error", err)
 	}
 	return d
 }

@@ -113,7 +113,7 @@ func (r *rights) explain(err error) {
 	case err != nil:
 		r.why = fmt.Sprintf("the store that managers share does not answer (%v): bring it back", err)
 	case r.keeper.Term() == 0 && known && rec.Term != 0 && !rec.Given:
-		r.why = fmt.Sprintf("the manager of epoch %d has the right to write in the store that managers share, and renews it: look there (ibwarden managers)", rec.Term)
+		r.why = fmt.Sprintf("the manager of epoch %d has the right to write in the store that managers share, and renews it: look there (ibwarden show managers)", rec.Term)
 	default:
 		r.why = ""
 	}

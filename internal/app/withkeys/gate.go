@@ -97,7 +97,7 @@ func (g *Gate) Out(m []byte, lid ib.LID) umad.Errno {
 		}
 	case mad.ClassSubnAdm:
 		if !slices.Contains(reads, method) && method != mad.MethodReportResp {
-			return g.refuse("a Set of subnet administration (" + name + "): it needs no M_Key, run the program without ibwarden exec")
+			return g.refuse("a Set of subnet administration (" + name + "): it needs no M_Key, run the program without ibwarden keys exec")
 		}
 	default:
 		if !slices.Contains(reads, method) && !method.IsResponse() && !g.Write {

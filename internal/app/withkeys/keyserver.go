@@ -87,7 +87,7 @@ func (d *KeyServer) Open(socket string) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("the socket of ibwarden exec: %w", err)
+		return fmt.Errorf("the socket of ibwarden keys exec: %w", err)
 	}
 	var ctx context.Context
 	ctx, d.end = context.WithCancel(context.Background())

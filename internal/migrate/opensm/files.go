@@ -60,7 +60,7 @@ var listings = []listing{
 	{ProfileIgnore, "port_prof_ignore_file", "", NotPossible, whyBalance, someGUID, "a GUID"},
 	{Torus, "torus_config", "/etc/opensm/torus-2QoS.conf", NotNeeded, "dor finds the dimensions in the graph", nil, ""},
 	{PrefixRoutes, "prefix_routes_file", "/etc/opensm/prefix-routes.conf", NotPossible, "subnet administration answers for paths within the subnet only", nil, ""},
-	{NodeNameMap, "node_name_map_name", "/etc/opensm/ib-node-name-map", NotPossible, "devices are named by the description that they give themselves; ibwarden led and topology go by it, or by GUID", someGUID, "a GUID and a name"},
+	{NodeNameMap, "node_name_map_name", "/etc/opensm/ib-node-name-map", NotPossible, "devices are named by the description that they give themselves; ibwarden device led and topology go by it, or by GUID", someGUID, "a GUID and a name"},
 	{ModuleLogging, "per_module_logging_file", "/etc/opensm/per-module-logging.conf", NotNeeded, "log-level is for all of ibwarden (docs/logs.md)", nil, ""},
 }
 

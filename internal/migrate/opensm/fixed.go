@@ -55,7 +55,7 @@ const (
 	whyLog       = "the log goes to standard error, and from there to the journal (docs/logs.md)"
 	whyDump      = "ibwarden show, snapshot and export print and keep what OpenSM dumps"
 	whyPerf      = "counters are read round robin and exported, with the 64-bit counters where a port has them (docs/metrics.md)"
-	whyPlugin    = "no code is loaded into the manager; --webhook posts alarms, and `ibwarden events` follows the log of events"
+	whyPlugin    = "no code is loaded into the manager; --webhook posts alarms, and `ibwarden show events` follows the log of events"
 	whyCC        = "congestion control is not configured; what devices hold of it stays as it is"
 	whyCCOff     = "it says how to configure congestion control, which is FALSE"
 	whyValidated = "joins are always checked against the group, and groups against the partition (docs/routing.md)"

@@ -72,12 +72,12 @@ function theme(next) {
 function loginPage(reason = '') {
   stop();
   const secret = field('Token', h('input', {type: 'password', autocomplete: 'off', spellcheck: 'false', required: true, maxlength: '100'}),
-    'ibw_ and 43 characters. On the machine of the service, ibwarden console prints an address that needs none.');
+    'ibw_ and 43 characters. On the machine of the service, ibwarden show console prints an address that needs none.');
   const go = async () => {
     secret.fault('');
     const text = secret.control.value.trim();
     if (!/^ib[wc]{1,2}_[A-Za-z0-9_-]{43}$/.test(text)) {
-      secret.fault('Want a token as ibwarden token create prints it: ibw_ and 43 characters.');
+      secret.fault('Want a token as ibwarden tenant token create prints it: ibw_ and 43 characters.');
       secret.control.focus();
       return;
     }
@@ -227,7 +227,7 @@ document.addEventListener('keydown', e => {
 });
 
 theme();
-// takeCode logs in with a code of one use, from ibwarden console, if the address has one; it
+// takeCode logs in with a code of one use, from ibwarden show console, if the address has one; it
 // is taken out of the address before it is used. Such an address can be entered where the
 // console is open already.
 function takeCode() {

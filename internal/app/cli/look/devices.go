@@ -1,4 +1,4 @@
-// This file implements `ibwarden devices`: the adapters of this machine.
+// This file implements `ibwarden show adapters`: the adapters of this machine.
 
 package look
 
@@ -16,7 +16,7 @@ import (
 func DevicesCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "devices",
+		Use:   "adapters",
 		Short: "List the adapters of this machine and their ports",
 		Long: `List the adapters of this machine and their ports, as --fabric umad:DEVICE/PORT
 names them. Only /sys is read. A port can be managed when its link layer is

@@ -100,7 +100,7 @@ func (r *DoctorReport) fabric(s *Survey) {
 	unread := strings.Join(where, "; ")
 	switch {
 	case s.Nodes == 0:
-		r.add(Missing, subject, "nothing answered, not even this port ("+unread+"): guarded by M_Keys that this command does not have, or it hangs. A manager of ibwarden keeps its keys in its data directory, and ibwarden exec runs diagnostics with them on its host; OpenSM keeps its keys in guid2mkey",
+		r.add(Missing, subject, "nothing answered, not even this port ("+unread+"): guarded by M_Keys that this command does not have, or it hangs. A manager of ibwarden keeps its keys in its data directory, and ibwarden keys exec runs diagnostics with them on its host; OpenSM keeps its keys in guid2mkey",
 			doctorCommand("ibwarden doctor --fabric %s --data DIR", r.Fabric), doctorCommand("ibwarden doctor --fabric %s --m-key-file FILE", r.Fabric))
 		return
 	case s.Faults == 0:
@@ -124,7 +124,7 @@ func (r *DoctorReport) fabric(s *Survey) {
 // managers tells who manages the fabric.
 func (r *DoctorReport) managers(s *Survey) {
 	masters := 0
-	list := doctorCommand("ibwarden managers --fabric %s", r.Fabric)
+	list := doctorCommand("ibwarden show managers --fabric %s", r.Fabric)
 	for _, m := range s.Managers {
 		text := fmt.Sprintf("%s at port GUID %s, LID %d, is %s, priority %d", m.Name, m.Port, m.LID, m.State, m.Priority)
 		switch {

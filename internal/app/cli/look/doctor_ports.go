@@ -183,7 +183,7 @@ func (r *DoctorReport) holders(f *Facts, p *umad.Port) {
 	ours := func(n string) bool { return n == "ibwarden" || strings.HasPrefix(n, "ibwarden ") }
 	switch {
 	case runs && ours(sm.Name):
-		r.add(OK, subject, fmt.Sprintf("%s (process %d) manages the fabric from here", sm.Name, sm.PID), "ibwarden managers")
+		r.add(OK, subject, fmt.Sprintf("%s (process %d) manages the fabric from here", sm.Name, sm.PID), "ibwarden show managers")
 	case runs:
 		r.add(Warning, subject, fmt.Sprintf("%s (process %d) is a subnet manager here. Reading does not disturb it; ibwarden run needs the port alone", sm.Name, sm.PID), doctorCommand("ibwarden plan --fabric %s --policy policy.yaml", r.Fabric))
 	case uses:
@@ -204,7 +204,7 @@ func (r *DoctorReport) chosen(f *Facts, p umad.Port, err error) {
 	case err != nil:
 		r.add(Missing, subject, err.Error())
 	case f.omniPath(p.Device):
-		r.add(Missing, subject, name(&p)+", which is Omni-Path: name another port", "ibwarden devices")
+		r.add(Missing, subject, name(&p)+", which is Omni-Path: name another port", "ibwarden show adapters")
 	case f.Access[p.MAD] != nil:
 		r.add(Missing, subject, umad.Explain(p.MAD, f.Access[p.MAD]).Error())
 	default:

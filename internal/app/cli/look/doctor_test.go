@@ -297,7 +297,7 @@ func TestOtherManagers(t *testing.T) {
 		want          wanted
 	}{
 		{"/usr/sbin/opensm\x00-g\x000x1\x00", "issm0", wanted{"manager at mlx5_0/1", look.Warning, "opensm (process 812) is a subnet manager here", "ibwarden plan --fabric umad --policy policy.yaml"}},
-		{"ibwarden\x00run\x00", "issm0", wanted{"manager at mlx5_0/1", look.OK, "ibwarden run (process 812) manages the fabric", "ibwarden managers"}},
+		{"ibwarden\x00run\x00", "issm0", wanted{"manager at mlx5_0/1", look.OK, "ibwarden run (process 812) manages the fabric", "ibwarden show managers"}},
 		{"ibdump\x00", "umad0", wanted{"manager at mlx5_0/1", look.Warning, "ibdump (process 812) has umad0 open", "ps -fp 812"}},
 	} {
 		root := tree(t, connectX("mlx5_core", "mlx5_0"), device("mlx5_0", 0, active), map[string]string{

@@ -1,5 +1,5 @@
-// get*.go: implements `ibwarden get`, which prints one attribute of a device field by field,
-// and `ibwarden set`, which sets counters back to zero.
+// get*.go: implements `ibwarden device get`, which prints one attribute of a device field by field,
+// and `ibwarden device set`, which sets counters back to zero.
 
 package look
 
@@ -31,7 +31,7 @@ type GetSource struct {
 	Help string
 }
 
-// GetCommand is `ibwarden get`.
+// GetCommand is `ibwarden device get`.
 func GetCommand(source GetSource) *cobra.Command {
 	var asJSON, raw bool
 	c := &cobra.Command{

@@ -13,7 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 )
 
-// NewSet is `ibwarden set`. Add adds the flags that name a fabric, and returns what opens it.
+// NewSet is `ibwarden device set`. Add adds the flags that name a fabric, and returns what opens it.
 func NewSet(add func(*pflag.FlagSet) func(*cobra.Command) (link.Link, sweep.Options, error), help string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "set DEVICE[:PORT] ATTRIBUTE FIELD=0...",
@@ -27,7 +27,7 @@ writes these, and all else as it was read just before. It takes the key of the p
 another port than the one that this command works from, without a key of it here.
 PortCounters, PortCountersExtended, PortRcvErrorDetails and PortXmitDiscardDetails
 have the performance counters, which no key guards; all=0 sets all of an attribute
-back. DEVICE and ATTRIBUTE are those of ibwarden get.
+back. DEVICE and ATTRIBUTE are those of ibwarden device get.
 
 A running manager resets by itself those violation counters that have stopped.
 

@@ -1,4 +1,4 @@
-// This file implements `ibwarden led`: the locating light of a device, on and off, and what it does.
+// This file implements `ibwarden device led`: the locating light of a device, on and off, and what it does.
 
 package look
 
@@ -34,7 +34,7 @@ data directory (--data) only. Not every device has a light.
 ` + help,
 		Args: wrong,
 		RunE: func(*cobra.Command, []string) error {
-			return terminal.WithMisuse(errors.New("led: want on, off or show, then a device: ibwarden led on leaf-1:5"))
+			return terminal.WithMisuse(errors.New("led: want on, off or show, then a device: ibwarden device led on leaf-1:5"))
 		},
 	}
 	open := add(led.PersistentFlags())

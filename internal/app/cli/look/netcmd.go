@@ -31,7 +31,7 @@ func NetCommand(add func(*cobra.Command), read func(*cobra.Command, sweep.Option
 		Long: `Show the fabric as ibnetdiscover prints it: nodes, cables, LIDs and rates, in the same order
 and to the same letter but for the time. Programs that read ibnetdiscover's output take
 it, and so do --fabric sim:FILE and ibwarden topology; ibnetdiscover itself finds
-nothing where ports have M_Keys, unless ibwarden exec runs it.
+nothing where ports have M_Keys, unless ibwarden keys exec runs it.
 
 ` + help,
 		RunE: func(c *cobra.Command, _ []string) error {

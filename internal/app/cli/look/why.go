@@ -1,5 +1,5 @@
 // This file implements `ibwarden why`, why two end ports can or cannot talk, and
-// `ibwarden reach`, whom an end port can talk with: from a fabric, a file, or a service.
+// `ibwarden show reach`, whom an end port can talk with: from a fabric, a file, or a service.
 
 package look
 
@@ -163,7 +163,7 @@ func printAnswer(out io.Writer, a *views.Answer) error {
 		case r.File:
 			text += ", in the policy file"
 		default:
-			text = fmt.Sprintf("%s:\n      ibwarden member add %s %s=full", text, r.PKey, r.Port)
+			text = fmt.Sprintf("%s:\n      ibwarden partition member add %s %s=full", text, r.PKey, r.Port)
 		}
 		fmt.Fprintf(out, "  %s\n", text)
 	}
@@ -184,13 +184,13 @@ func disposition(p *views.Path) string {
 	return p.Disposition
 }
 
-// Reach is what `ibwarden reach --json` prints.
+// Reach is what `ibwarden show reach --json` prints.
 type Reach struct {
 	Port  string       `json:"port"`
 	Peers []views.Peer `json:"peers"`
 }
 
-// NewReach is `ibwarden reach`.
+// NewReach is `ibwarden show reach`.
 func NewReach(source WhySource) *cobra.Command {
 	f := whyFlags{source: source}
 	c := &cobra.Command{

@@ -65,7 +65,7 @@ func servingOn(t *testing.T, listen string) (server, url string) {
 func run(t *testing.T, server string, line string) (string, error) {
 	t.Helper()
 	root := &cobra.Command{Use: "ibwarden", SilenceErrors: true, SilenceUsage: true}
-	root.AddCommand(Commands()...)
+	root.AddCommand(everyCommand()...)
 	var out bytes.Buffer
 	root.SetOut(&out)
 	root.SetErr(io.Discard)
@@ -79,7 +79,7 @@ func run(t *testing.T, server string, line string) (string, error) {
 // token is a file with a new token of a tenant.
 func token(t *testing.T, server, tenant string) string {
 	t.Helper()
-	secret, err := run(t, server, "token create --tenant "+tenant)
+	secret, err := run(t, server, "tenant token create --tenant "+tenant)
 	file := filepath.Join(t.TempDir(), "token")
 	if err == nil {
 		err = os.WriteFile(file, []byte(secret), 0o600)
@@ -97,14 +97,14 @@ func TestTokenFile(t *testing.T) {
 	server := serving(t)
 	dir := t.TempDir()
 	tokens := func() int {
-		out, err := run(t, server, "token list --json")
+		out, err := run(t, server, "tenant token list --json")
 		if err != nil {
 			t.Fatal(err)
 		}
 		return strings.Count(out, `"tok-`)
 	}
 	file := filepath.Join(dir, "token")
-	out, err := run(t, server, "token create --tenant provider --output "+file)
+	out, err := run(t, server, "tenant token create --tenant provider --output "+file)
 	info, e := os.Stat(file)
 	if err != nil || e != nil || out != "" || info.Mode() != 0o600 || info.Size() != 48 {
 		t.Fatalf("%q, %v, %v, %v: want a file with mode 0600 and nothing printed", out, err, info, e)
@@ -124,8 +124,8 @@ func TestTokenFile(t *testing.T) {
 	}
 	before := tokens()
 	for _, line := range []string{
-		"token create --output " + file, "token create --output " + filepath.Join(dir, "none", "token"),
-		"token create --dry-run --output " + file + "2", "token create --uri spiffe://x --output " + file + "2", "token create --tenant nobody --output " + file + "2",
+		"tenant token create --output " + file, "tenant token create --output " + filepath.Join(dir, "none", "token"),
+		"tenant token create --dry-run --output " + file + "2", "tenant token create --uri spiffe://x --output " + file + "2", "tenant token create --tenant nobody --output " + file + "2",
 	} {
 		if out, err := run(t, server, line); err == nil || out != "" {
 			t.Errorf("%s: %q, %v: want an error", line, out, err)
@@ -137,7 +137,7 @@ func TestTokenFile(t *testing.T) {
 	if _, err := os.Stat(file + "2"); err == nil {
 		t.Error("a file without a token stays")
 	}
-	if out, err := run(t, server, "token create --json --output "+file+"3"); err != nil || !strings.Contains(out, `"tok-`) || strings.Contains(out, "ibw_") {
+	if out, err := run(t, server, "tenant token create --json --output "+file+"3"); err != nil || !strings.Contains(out, `"tok-`) || strings.Contains(out, "ibw_") {
 		t.Errorf("%s, %v: want the token without its secret", out, err)
 	}
 }
@@ -154,42 +154,42 @@ func TestCommandsOfAService(t *testing.T) {
 		{"tenant set red --members 10", "tenant red is changed", ""},
 		{"tenant list", "0x0100-0x01ff", ""},
 		{"port assign --tenant red 0x11 0x12 --yes", "port 0x0000000000000011 is tenant red's", ""},
-		{"port list --owner red", "0x0000000000000012", ""},
-		{"partition create training --owner red --member 0x11=full --why first", "stored, not yet proved", ""},
-		{"partition create training --owner red", "", "training"},
+		{"port list --tenant red", "0x0000000000000012", ""},
+		{"partition create training --tenant red --member 0x11=full --why first", "stored, not yet proved", ""},
+		{"partition create training --tenant red", "", "training"},
 		{"partition list", "training", ""},
 		{"partition show training", "0x0000000000000011", ""},
 		{"partition set training --sl 3", "service level is 3", ""},
 		{"partition set training --sl 4 --seen 1", "", "partition 0x0100 was changed in revision 5, after revision 1, the last that you have seen"},
-		{"member add training 0x12=limited", "limited member", ""},
-		{"member add nothing 0x12=limited", "", `no partition "nothing"`},
-		{"member list training", "limited", ""},
-		{"member remove training 0x12 --dry-run", "", "no manager runs"},
-		{"member remove training 0x12", "is no longer a member", ""},
-		{"member add training 0x12=limited", "", "was removed from 0x0100"},
-		{"member add training 0x12=limited", "", "--seen REVISION"},
-		{"member add training 0x12=limited --seen 6", "", "after revision 6, the last that you have seen"},
-		{"token create --tenant red --note between", "ibw_", ""}, // a revision of something else
-		{"member add training 0x12=limited --seen 8", "limited member", ""},
+		{"partition member add training 0x12=limited", "limited member", ""},
+		{"partition member add nothing 0x12=limited", "", `no partition "nothing"`},
+		{"partition member list training", "limited", ""},
+		{"partition member remove training 0x12 --dry-run", "", "no manager runs"},
+		{"partition member remove training 0x12", "is no longer a member", ""},
+		{"partition member add training 0x12=limited", "", "was removed from 0x0100"},
+		{"partition member add training 0x12=limited", "", "--seen REVISION"},
+		{"partition member add training 0x12=limited --seen 6", "", "after revision 6, the last that you have seen"},
+		{"tenant token create --tenant red --note between", "ibw_", ""}, // a revision of something else
+		{"partition member add training 0x12=limited --seen 8", "limited member", ""},
 		{"partition set training --sl 4 --seen 9", "service level is 4", ""},
-		{"member list training --state waiting", "PORT", ""},
-		{"member set training 0x12=full --seen 3", "", "was changed"},
-		{"member set training 0x12=full", "0x0000000000000011 of tenant red is no longer a member", ""},
-		{"member set training 0x12", "", "want GUID=full"},
-		{"member set training 0x11=full --dry-run", "", "no manager runs"},
-		{"member remove training 0x12 --seen 2", "", "was changed"},
+		{"partition member list training --state waiting", "PORT", ""},
+		{"partition member set training 0x12=full --seen 3", "", "was changed"},
+		{"partition member set training 0x12=full", "0x0000000000000011 of tenant red is no longer a member", ""},
+		{"partition member set training 0x12", "", "want GUID=full"},
+		{"partition member set training 0x11=full --dry-run", "", "no manager runs"},
+		{"partition member remove training 0x12 --seen 2", "", "was changed"},
 		{"tenant create blue --keys 0x200-0x2ff", "tenant blue is made", ""},
 		{"port assign --tenant blue 0x21 --yes", "tenant blue's", ""},
-		{"as red member add training 0x21=full --index0", "waits for the consent of the owner of the port", ""},
-		{"member list training --state waiting", "0x0000000000000021", ""},
-		{"as blue member refuse training 0x21", "0x0000000000000021", ""},
-		{"as blue member refuse 0x100 0x21", "", "no partition 0x0100"},
-		{"pool assign --tenant blue 0x1000-0x1fff", "0x0000000000001fff", ""},
-		{"pool assign --tenant blue 0x1000", "", "want two GUIDs"},
-		{"pool list", "0x0000000000001000", ""},
-		{"as red member add training 0x1005=full", "waits for the consent of the owner of the port", ""},
-		{"pool release 0x1000", "0x0000000000001000", ""},
-		{"pool release 0x2000", "", "no pool"},
+		{"as red partition member add training 0x21=full --index0", "waits for the consent of the owner of the port", ""},
+		{"partition member list training --state waiting", "0x0000000000000021", ""},
+		{"as blue partition member refuse training 0x21", "0x0000000000000021", ""},
+		{"as blue partition member refuse 0x100 0x21", "", "no partition 0x0100"},
+		{"port pool assign --tenant blue 0x1000-0x1fff", "0x0000000000001fff", ""},
+		{"port pool assign --tenant blue 0x1000", "", "want two GUIDs"},
+		{"port pool list", "0x0000000000001000", ""},
+		{"as red partition member add training 0x1005=full", "waits for the consent of the owner of the port", ""},
+		{"port pool release 0x1000", "0x0000000000001000", ""},
+		{"port pool release 0x2000", "", "no pool"},
 		{"tenant show red", "partitions            2              1", ""},
 		{"tenant show nobody", "", "no tenant nobody"},
 		{"port show 0x21", "of blue", ""},
@@ -208,19 +208,19 @@ func TestCommandsOfAService(t *testing.T) {
 		{"history decisions --limit 100", "put tenant", ""},
 		{"history decisions --limit 0", "", "want 1 or more"},
 		{"export --applied", "", "no policy file was applied"},
-		{"token create --dry-run --data /x", "", "--dry-run and --data"},
+		{"tenant token create --dry-run --data /x", "", "--dry-run and --data"},
 		{"history list --limit 100", "because: first", ""},
 		{"history show 4", "partition/0x0100", ""},
 		{"history verify", "none changed, removed, added or moved", ""},
 		{"history export", `"decision":"refused"`, ""},
 		{"export", "red/training", ""},
-		{"token create --tenant red", "ibw_", ""},
-		{"token list --tenant red", "tok-", ""},
+		{"tenant token create --tenant red", "ibw_", ""},
+		{"tenant token list --tenant red", "tok-", ""},
 		{"approval list", "no change waits", ""},
 		{"rollback 4 --dry-run", "", "no manager runs"},
 		{"rollback 4 --seen 5", "", "it has changed: it is at revision"},
 		{"rollback 9999", "", "no revision 9999"},
-		{"backup " + backup, "the store of unix:", ""},
+		{"store backup " + backup, "the store of unix:", ""},
 		{"partition delete training", "is deleted", ""},
 		{"tenant delete red", "", "release them first"},
 	} {
@@ -241,9 +241,9 @@ func TestCommandsOfAService(t *testing.T) {
 	}
 	// What was backed up is there again.
 	root := &cobra.Command{Use: "ibwarden", SilenceErrors: true, SilenceUsage: true}
-	root.AddCommand(Restore())
+	root.AddCommand(Store())
 	root.SetOut(io.Discard)
-	root.SetArgs([]string{"restore", backup, "--data", restored})
+	root.SetArgs([]string{"store", "restore", backup, "--data", restored})
 	if err := root.Execute(); err != nil {
 		t.Fatal(err)
 	}

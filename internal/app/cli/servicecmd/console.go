@@ -17,8 +17,8 @@ import (
 // consolePath is where the service has its console.
 const consolePath = "/console/"
 
-// Console is `ibwarden console`.
-func Console() *cobra.Command {
+// Console is `ibwarden show console`.
+func console() *cobra.Command {
 	c := printer("console", "Print an address that opens the console of the service in a browser", cobra.NoArgs, func(c *cobra.Command, to *client.Client, _ []string) error {
 		var login listen.Login
 		if err := to.Write(c.Context(), http.MethodPost, "/logins", client.Params{}, nil, &login); err != nil {

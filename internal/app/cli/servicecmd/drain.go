@@ -12,7 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 )
 
-// Drain is `ibwarden drain`.
+// Drain is `ibwarden drain`: of a switch, or one of the commands below it.
 func Drain() *cobra.Command {
 	c := writer("drain SWITCH", "Take a switch out of the routes of others, for work on it", cobra.ExactArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
 		return f.change(c, to, http.MethodPost, "/drains", f.params(""), api.DrainBody{Switch: args[0]})
@@ -21,13 +21,16 @@ func Drain() *cobra.Command {
 
 Packets between other switches take other ways. The switch keeps one link, for itself and for
 the hosts at it. A switch without which others could not reach each other carries them on, and the
-manager warns of it: take a switch out of service when ibwarden drained lists it with 0 routes.`
+manager warns of it: take a switch out of service when ibwarden drain list has it with 0 routes.
+
+SWITCH is a node GUID, or a node description; a switch called list or end has to be named by its GUID.`
+	c.AddCommand(drainList(), drainEnd())
 	return c
 }
 
-// Undrain is `ibwarden undrain`.
-func Undrain() *cobra.Command {
-	return writer("undrain SWITCH", "Let a drained switch carry packets again", cobra.ExactArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
+// drainEnd is `ibwarden drain end`.
+func drainEnd() *cobra.Command {
+	return writer("end SWITCH", "Let a drained switch carry packets again", cobra.ExactArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
 		list, err := client.All[api.Drain](c.Context(), to, "/drains", nil)
 		if err != nil {
 			return err
@@ -42,15 +45,15 @@ func Undrain() *cobra.Command {
 			}
 		}
 		if guid == "" {
-			return terminal.WithMisuse(fmt.Errorf("%s is not drained (ibwarden drained lists those that are)", terminal.Plain(args[0])))
+			return terminal.WithMisuse(fmt.Errorf("%s is not drained (ibwarden drain list has those that are)", terminal.Plain(args[0])))
 		}
 		return f.change(c, to, http.MethodDelete, "/drains/"+url.PathEscape(guid), f.params(""), nil)
 	})
 }
 
-// Drained is `ibwarden drained`.
-func Drained() *cobra.Command {
-	return reader("drained", "List the drained switches, and how many routes still lead over each", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
+// drainList is `ibwarden drain list`.
+func drainList() *cobra.Command {
+	return reader("list", "List the drained switches, and how many routes still lead over each", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
 		list, err := client.All[api.Drain](c.Context(), to, "/drains", nil)
 		if err != nil {
 			return err

@@ -160,7 +160,7 @@ func historyAcceptRestored() *cobra.Command {
 	c.Long = c.Short + `.
 
 A manager whose store does not have revisions any more that it has seen gives no port anything
-new and takes no changes: /readyz, ibwarden managers and the log name what is missing. Put the
+new and takes no changes: /readyz, ibwarden show managers and the log name what is missing. Put the
 right store back, if you have it; the manager goes on by itself. Else look with ibwarden history
 list what the store ends with, and accept it with a reason. From then on its policy is in
 force: who was removed in a revision that is missing has his keys again until he is removed again.`
@@ -181,7 +181,7 @@ force: who was removed in a revision that is missing has his keys again until he
 	return c
 }
 
-// Events is `ibwarden events`.
+// Events is `ibwarden show events`.
 func Events() *cobra.Command {
 	var after string
 	var follow bool
@@ -213,14 +213,6 @@ happens too; a lost connection is made again, and the events go on where they st
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with each event as it happens, until interrupted")
 	c.Flags().BoolVar(&f.json, "json", false, "print each event as a line of JSON")
 	c.Flags().StringVar(&after, "after", "", "the ID of the last event that you have seen")
-	return c
-}
-
-// Watch is `ibwarden watch`, as events --follow was called first.
-func Watch() *cobra.Command {
-	c := Events()
-	c.Use, c.Deprecated = "watch", "it is ibwarden events --follow now"
-	_ = c.Flags().Set("follow", "true")
 	return c
 }
 
@@ -276,7 +268,7 @@ func eventWords(e *views.Event) string {
 	return e.Kind + ": " + terminal.Plain(e.Text)
 }
 
-// Backup is `ibwarden backup`.
+// Backup is `ibwarden store backup`.
 func Backup() *cobra.Command {
 	return printer("backup FILE", "Write the whole store of a running service to a file", cobra.ExactArgs(1), func(c *cobra.Command, to *client.Client, args []string) error {
 		if err := fetchFile(c.Context(), to, "/backup", args[0]); err != nil {
@@ -311,8 +303,8 @@ func fetchFile(ctx context.Context, to *client.Client, path, file string) (err e
 	return os.Rename(out.Name(), file)
 }
 
-// Export is `ibwarden export`.
-func Export() *cobra.Command {
+// export is `ibwarden policy export`.
+func export() *cobra.Command {
 	var applied bool
 	c := reader("export", "Print the policy in force as a policy file, in YAML", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
 		if applied {

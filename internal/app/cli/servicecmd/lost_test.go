@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,11 +50,11 @@ func TestOutputThatIsLost(t *testing.T) {
 	for _, line := range strings.Split(lines, "\n") {
 		filled, _ := fill(t, line)
 		w := &full{left: 1 << 20}
-		if err := printing(t, Commands(), server, filled, w); err != nil || w.left == 1<<20 {
+		if err := printing(t, everyCommand(), server, filled, w); err != nil || w.left == 1<<20 {
 			continue // it fails as it is, or prints nothing
 		}
 		filled, _ = fill(t, line)
-		if err := printing(t, Commands(), server, filled, &full{}); !errors.Is(err, errFull) || strings.HasPrefix(line, "tenant") && statusOf(err) != terminal.Bad {
+		if err := printing(t, everyCommand(), server, filled, &full{}); !errors.Is(err, errFull) || strings.HasPrefix(line, "tenant") && statusOf(err) != terminal.Bad {
 			t.Errorf("%s: %v", line, err)
 		}
 		if line = strings.TrimSuffix(line, " --json") + " --json"; strings.HasPrefix(line, "events") || !strings.Contains(lines+"\n", line+"\n") {
@@ -61,7 +62,7 @@ func TestOutputThatIsLost(t *testing.T) {
 		}
 		// A document is written at once, and what writes it says so by itself.
 		filled, _ = fill(t, line)
-		if err := printing(t, commands(), server, filled, &full{}); !errors.Is(err, errFull) {
+		if err := printing(t, slices.Concat(commands(), shows(), []*cobra.Command{console(), export()}), server, filled, &full{}); !errors.Is(err, errFull) {
 			t.Errorf("by itself: %s: %v", line, err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 )
 
-// Matrix is `ibwarden matrix`.
+// Matrix is `ibwarden show matrix`.
 func Matrix() *cobra.Command {
 	c := reader("matrix [PARTY [PARTY]]", "Show who can talk with whom: tenants, and other end ports by their keys", cobra.MaximumNArgs(2), func(c *cobra.Command, f *serverFlags, to *client.Client, args []string) error {
 		m, err := client.Whole[api.MatrixBody](c.Context(), to, "/matrix", nil)
@@ -135,7 +135,7 @@ func printParties(w io.Writer, m *views.Matrix, args []string) error {
 	for _, name := range args {
 		i := slices.IndexFunc(m.Parties, func(p views.MatrixParty) bool { return p.Name == name })
 		if i < 0 {
-			return terminal.WithMisuse(fmt.Errorf("there is no party %q, or none that you see: ibwarden matrix lists them", name))
+			return terminal.WithMisuse(fmt.Errorf("there is no party %q, or none that you see: ibwarden show matrix lists them", name))
 		}
 		at = append(at, i)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 )
 
-// Member is `ibwarden member`.
+// Member is `ibwarden partition member`.
 func Member() *cobra.Command {
 	return group("member list|add|set|remove|refuse", "Show and change the members of partitions of a running service",
 		memberList(), memberAdd(), memberSet(), memberRemove(), memberRefuse())
@@ -96,7 +96,7 @@ func memberAdd() *cobra.Command {
 	c.Long = c.Short + `.
 
 If another tenant owns a port, the port gets no key until that tenant consents, with the
-same command (or declines, with ibwarden member refuse). A port that was removed from the
+same command (or declines, with ibwarden partition member refuse). A port that was removed from the
 partition is added again only with --seen REVISION, which shows that you know of it.
 `
 	addSeen(c)
@@ -167,7 +167,7 @@ func memberRefuse() *cobra.Command {
 	c.Long = c.Short + `.
 
 The owner of a port declines that it joins a partition of another tenant, and the owner of
-a partition that a port of another tenant joins it (ibwarden member list PARTITION
+a partition that a port of another tenant joins it (ibwarden partition member list PARTITION
 --state waiting).
 `
 	addSeen(c)

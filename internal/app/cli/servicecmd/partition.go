@@ -18,8 +18,8 @@ import (
 
 // Partition is `ibwarden partition`.
 func Partition() *cobra.Command {
-	return group("partition list|show|create|set|delete", "Show and change the partitions of a running service",
-		partitionList(), partitionShow(), partitionCreate(), partitionSet(), partitionDelete())
+	return group("partition list|show|create|set|delete|member", "Show and change the partitions of a running service, and their members",
+		partitionList(), partitionShow(), partitionCreate(), partitionSet(), partitionDelete(), Member())
 }
 
 // find is the number of a partition, which is named by its number or its name.
@@ -68,7 +68,7 @@ func partitionList() *cobra.Command {
 		}
 		return t.Print(c.OutOrStdout(), "partitions", false)
 	})
-	c.Flags().StringVar(&owner, "owner", "", "only those of this tenant")
+	addTenant(c, &owner, "only those of this tenant")
 	addSelector(c, &selector)
 	return c
 }
@@ -144,7 +144,7 @@ func partitionCreate() *cobra.Command {
 	})
 	s.add(c)
 	c.Flags().StringVar(&pkey, "pkey", "", "partition number (default: the lowest that is free)")
-	c.Flags().StringVar(&owner, "owner", "", "the tenant that owns it; only the provider may name another (default: your own)")
+	addTenant(c, &owner, "the tenant that owns it; only the provider may name another (default: your own)")
 	c.Flags().StringArrayVar(&members, "member", nil, "GUID=full, GUID=limited or GUID=both; may be given several times")
 	return c
 }

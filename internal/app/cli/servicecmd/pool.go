@@ -12,7 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 )
 
-// Pool is `ibwarden pool`.
+// Pool is `ibwarden port pool`.
 func Pool() *cobra.Command {
 	return group("pool list|assign|release", "List ranges of port GUIDs, and assign them to tenants, for virtual functions", poolList(), poolAssign(), poolRelease())
 }

@@ -19,7 +19,7 @@ import (
 
 // Port is `ibwarden port`.
 func Port() *cobra.Command {
-	return group("port list|show|assign|release", "List end ports, and assign them to tenants of a running service", portList(), portShow(), portAssign(), portRelease())
+	return group("port list|show|assign|release|pool", "List end ports, and assign them to tenants of a running service", portList(), portShow(), portAssign(), portRelease(), Pool())
 }
 
 func portList() *cobra.Command {
@@ -46,7 +46,7 @@ func portList() *cobra.Command {
 		}
 		return t.Print(c.OutOrStdout(), "ports", false)
 	})
-	c.Flags().StringVar(&owner, "owner", "", "only those of this tenant")
+	addTenant(c, &owner, "only those of this tenant")
 	c.Flags().StringVar(&node, "node", "", "only those of the node with this description")
 	return c
 }

@@ -34,7 +34,7 @@ var update = flag.Bool("update", false, "write testdata/requests.txt again")
 
 // answers are what the service of these tests answers to reads, by path: an object, or a list.
 var answers = map[string]string{
-	"/status":                    `{"item":{"version":"1.2","verdict":"isolated","read_at":"2001-09-09T01:46:40Z","fabric":{"switches":2,"cas":4,"links":6},"tenants":2,"partitions":1}}`,
+	"/status":                    `{"item":{"version":"1.2","verdict":"isolated","holds":true,"read_at":"2001-09-09T01:46:40Z","fabric":{"switches":2,"cas":4,"links":6},"tenants":2,"partitions":1}}`,
 	"/proof":                     `{"item":{"verdict":"isolated"}}`,
 	"/partitions":                `{"items":[{"pkey":"0x0100","name":"training","owner":"red","members":2,"waiting":1,"sl":3,"mtu":2048,"rate":10,"ip_over_ib":true,"changed":7}]}`,
 	"/partitions/0x0100":         `{"item":{"pkey":"0x0100","name":"training","owner":"red","members":2,"waiting":1,"sl":3,"mtu":2048,"rate":10,"ip_over_ib":true,"changed":7}}`,
@@ -60,6 +60,8 @@ var answers = map[string]string{
 	"/matrix":                    `{"verdict":"isolated","read_at":"2001-09-09T01:46:40Z","parties":[{"name":"red","kind":"tenant","ports":2},{"name":"blue","kind":"tenant","ports":1}],"cells":[{"a":0,"b":0,"talk":"all","verdict":"allowed","reason":"they share 0x0100"},{"a":0,"b":1,"talk":"none","verdict":"kept-apart"}]}`,
 	"/why":                       `{"item":{"from":{"guid":"0x11"}}}`,
 	"/peers":                     `{"items":[]}`,
+	"/managers":                  `{"items":[{"node":"mgmt-1","port":"0x0000000000000031","self":true,"state":"master","trust":"self"},{"node":"mgmt-2","port":"0x0000000000000032","state":"standby","trust":"shared","policy":"other"},{"node":"red-1","port":"0x0000000000000011","state":"standby","trust":"none","why":"it shares no secret"}]}`,
+	"/cables":                    `{"items":[{"node":"0x0000000000000051","name":"leaf-1","port":3,"kind":"missing","text":"leaf-1:3 leads nowhere: listed is spine:1"}]}`,
 	"/backup":                    "the store",
 }
 
@@ -86,6 +88,11 @@ const (
 // first); none for 0.
 type recorder struct {
 	changed, proof string // in place of what is answered to writes and of the verdict; "" for that
+
+	// instead are answers to reads in place of the usual ones, by path; unready are paths that
+	// are answered as by a service which has not read the fabric.
+	instead map[string]string
+	unready []string
 
 	mu       sync.Mutex
 	requests []string
@@ -114,7 +121,13 @@ func (s *recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Server", api.ServerName)
 	w.Header().Set("ETag", `"7"`)
 	answer := answers[path]
+	if text, is := s.instead[path]; is {
+		answer = text
+	}
 	switch {
+	case slices.Contains(s.unready, path):
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, `{"status":503,"detail":"the fabric was not read yet"}`)
 	case len(s.requests) == s.fails:
 		w.WriteHeader(s.status)
 		fmt.Fprint(w, `{"detail":"the service is broken"}`)
@@ -158,7 +171,7 @@ func (s *recorder) again(t *testing.T, server, line string, fails, status int) (
 	s.requests, s.fails, s.status = nil, fails, status
 	s.mu.Unlock()
 	root := &cobra.Command{Use: "ibwarden", SilenceErrors: true, SilenceUsage: true}
-	root.AddCommand(Commands()...)
+	root.AddCommand(everyCommand()...)
 	root.AddCommand(asking()...)
 	var b bytes.Buffer
 	root.SetOut(&b)
@@ -170,6 +183,12 @@ func (s *recorder) again(t *testing.T, server, line string, fails, status int) (
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.ReplaceAll(b.String(), server, "SERVER"), s.requests, err
+}
+
+// everyCommand are all commands of this package beside each other: what is below show and policy
+// is put there by package cli.
+func everyCommand() []*cobra.Command {
+	return slices.Concat(Commands(), Shows(), []*cobra.Command{Console(), Export()})
 }
 
 // asking are commands made of what other packages call here.
@@ -239,11 +258,11 @@ tenant delete red
 tenant delete red --seen 7
 tenant delete red --seen 6
 partition list
-partition list --owner red --json
+partition list --tenant red --json
 partition show training
 partition show 0x0100 --json
 partition show 0xzz
-partition create training --pkey 0x0105 --owner red --member 0x11=full --member 0x12=limited --sl 2 --mtu 4096 --rate 20 --ip-over-ib
+partition create training --pkey 0x0105 --tenant red --member 0x11=full --member 0x12=limited --sl 2 --mtu 4096 --rate 20 --ip-over-ib
 partition create training --member 0x11
 partition create training --dry-run --json
 partition set training --sl 4
@@ -252,19 +271,19 @@ partition set 0x0100 --sl 4 --seen 6
 partition delete training --seen 8 --wait
 partition delete 0x0100
 partition delete 0x0100 --seen 6
-member list training
-member list training --state waiting --json
-member add training 0x11=full 0000000000000012=both --index0
-member add training 0x11=full --seen 6
-member add training full
-member set training 0x11=full
-member set training 0x11=full --seen 6
-member remove training 0x11 0x12 --seen 7
-member remove training 11x
-member refuse training 0x21 --wait --json
-member refuse training 0x21 --seen 6
+partition member list training
+partition member list training --state waiting --json
+partition member add training 0x11=full 0000000000000012=both --index0
+partition member add training 0x11=full --seen 6
+partition member add training full
+partition member set training 0x11=full
+partition member set training 0x11=full --seen 6
+partition member remove training 0x11 0x12 --seen 7
+partition member remove training 11x
+partition member refuse training 0x21 --wait --json
+partition member refuse training 0x21 --seen 6
 port list
-port list --owner red --node red-1 --json
+port list --tenant red --node red-1 --json
 port show 0x11
 port show 0x12
 port show 0x11 --json
@@ -277,41 +296,41 @@ port assign --tenant red 0x11 --bound 0x51:254
 port assign --tenant red zz
 port release 0x11 --seen 6
 port release 0x11 0x12
-pool list
-pool list --json
-pool assign --tenant blue 0x1000-0x1fff
-pool assign --tenant blue 0x1000-zz
-pool assign --tenant blue zz-0x1000
-pool release 0x1000
-token list
-token list --tenant red --json
-token create --tenant red --read-only --keys 0x0100-0x010f --note ci
-token create --uri spiffe://x --json
-token create --certificate FILE --tenant red
-token create --certificate OUT
-token create --keys 0x0100
-token create --expires-in -1h
-token create --dry-run
-token create --expires-in 1h --tenant red
-token create --output OUT
-token create --output OUT --json
-token create --output FILE
-token create --output OUT --certificate FILE
-token create --output OUT --uri spiffe://x
-token create --output OUT --dry-run
-token create --dry-run --json
-token create --data OUT --dry-run
-token create --data OUT --wait
-token create --data FILE
-token delete tok-1
-token delete tok-1 --keep-made
+port pool list
+port pool list --json
+port pool assign --tenant blue 0x1000-0x1fff
+port pool assign --tenant blue 0x1000-zz
+port pool assign --tenant blue zz-0x1000
+port pool release 0x1000
+tenant token list
+tenant token list --tenant red --json
+tenant token create --tenant red --read-only --keys 0x0100-0x010f --note ci
+tenant token create --uri spiffe://x --json
+tenant token create --certificate FILE --tenant red
+tenant token create --certificate OUT
+tenant token create --keys 0x0100
+tenant token create --expires-in -1h
+tenant token create --dry-run
+tenant token create --expires-in 1h --tenant red
+tenant token create --output OUT
+tenant token create --output OUT --json
+tenant token create --output FILE
+tenant token create --output OUT --certificate FILE
+tenant token create --output OUT --uri spiffe://x
+tenant token create --output OUT --dry-run
+tenant token create --dry-run --json
+tenant token create --data OUT --dry-run
+tenant token create --data OUT --wait
+tenant token create --data FILE
+tenant token delete tok-1
+tenant token delete tok-1 --keep-made
 drain leaf-1
-undrain leaf-1
-undrain 0x0000000000000052
-undrain spine
-undrain leaf-9
-drained
-drained --json
+drain end leaf-1
+drain end 0x0000000000000052
+drain end spine
+drain end leaf-9
+drain list
+drain list --json
 approval list
 approval list --json
 approval approve app-1
@@ -343,7 +362,7 @@ sweeps --limit 2
 sweeps --limit 2 --json
 sweeps --limit 0
 console
-backup OUT
+store backup OUT
 matrix
 matrix --json
 matrix red
@@ -367,7 +386,10 @@ why 0x11 0x12
 peers 0x11
 peers 0x11 --token-file FILE
 tenant list --token-file OUT
-top`
+top
+status
+status --json
+status --fabric umad`
 
 // outcomes are answers to writes, and outcomeLines the command lines that each is shown to.
 var outcomes = []struct{ name, changed, proof string }{

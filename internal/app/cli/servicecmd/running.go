@@ -150,6 +150,9 @@ func (n *Named) Cables() (*cables.List, error) {
 	return list, err
 }
 
+// errNoService is that of a command that has to ask a service, where none is named and none runs.
+var errNoService = errors.New("no service runs on this machine")
+
 // find is where the service is: as named, or one that runs on this machine.
 func (f *serverFlags) find(ctx context.Context, w io.Writer) (s listen.Server, named bool, err error) {
 	if f.found != nil {
@@ -171,7 +174,7 @@ func (f *serverFlags) find(ctx context.Context, w io.Writer) (s listen.Server, n
 	list := Places("")
 	s, some, err := f.running(ctx, w, list)
 	if err == nil && !some {
-		err = terminal.WithMisuse(fmt.Errorf("no service runs on this machine (none is asked at %s): start one with ibwarden run, or name one with --server or %s", strings.Join(list, ", "), listen.ServerVariable))
+		err = terminal.WithMisuse(fmt.Errorf("%w (none is asked at %s): start one with ibwarden run, or name one with --server or %s", errNoService, strings.Join(list, ", "), listen.ServerVariable))
 	}
 	return s, false, err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 )
 
-// Sweeps is `ibwarden sweeps`.
+// Sweeps is `ibwarden show sweeps`.
 func Sweeps() *cobra.Command {
 	var limit int
 	c := reader("sweeps", "List the last sweeps of the manager, with the time and the packets of each phase", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {

@@ -16,7 +16,7 @@ import (
 
 // Tenant is `ibwarden tenant`.
 func Tenant() *cobra.Command {
-	return group("tenant list|show|create|set|delete", "Show and change the tenants of a running service", tenantList(), tenantShow(), tenantCreate(), tenantSet(), tenantDelete())
+	return group("tenant list|show|create|set|delete|token", "Show and change the tenants of a running service, and their tokens", tenantList(), tenantShow(), tenantCreate(), tenantSet(), tenantDelete(), Token())
 }
 
 func tenantList() *cobra.Command {

@@ -28,7 +28,7 @@ import (
 // storeName is the directory of the store in a data directory.
 const storeName = "store"
 
-// Token is `ibwarden token`.
+// Token is `ibwarden tenant token`.
 func Token() *cobra.Command {
 	return group("token list|create|delete", "List, create and delete the tokens of programs and people", tokenList(), tokenCreate(), tokenDelete())
 }
@@ -233,7 +233,7 @@ func openStore(ctx context.Context, data string) (*service.Service, func(), erro
 	if err != nil {
 		return nil, nil, terminal.WithMisuse(err)
 	}
-	s, err := service.Open(ctx, service.Config{Store: db, Manager: absent{}, Base: &policy.Policy{}, Owner: "ibwarden token", Now: time.Now})
+	s, err := service.Open(ctx, service.Config{Store: db, Manager: absent{}, Base: &policy.Policy{}, Owner: "ibwarden tenant token", Now: time.Now})
 	if err != nil {
 		db.Close()
 		return nil, nil, terminal.WithBad(err)
@@ -257,12 +257,12 @@ func (absent) Snapshot(context.Context) (*snapshot.Snapshot, error) { return nil
 // backupMax bounds the file of a backup, in bytes.
 const backupMax = 64 << 30
 
-// Restore is `ibwarden restore`.
+// Restore is `ibwarden store restore`.
 func Restore() *cobra.Command {
 	var data string
 	c := &cobra.Command{
 		Use: "restore FILE --data DIR", Short: "Read a backup into a data directory that has no store", Args: cobra.ExactArgs(1),
-		Long: `Read a backup, as ibwarden backup wrote it, into a data directory that has no store
+		Long: `Read a backup, as ibwarden store backup wrote it, into a data directory that has no store
 yet and that no service has open. The next ibwarden run --data DIR goes on from it.
 `,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -294,10 +294,3 @@ yet and that no service has open. The next ibwarden run --data DIR goes on from 
 }
 
 var _ service.SubnetManager = absent{}
-
-// Commands are all commands that speak to a service.
-func Commands() []*cobra.Command { return whole(commands()...) }
-
-func commands() []*cobra.Command {
-	return []*cobra.Command{Partition(), Member(), Tenant(), Port(), Token(), Pool(), Drain(), Undrain(), Drained(), History(), Rollback(), Approval(), Events(), Watch(), Sweeps(), Top(), Console(), Matrix(), Backup(), Restore(), Export()}
-}

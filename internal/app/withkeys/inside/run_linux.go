@@ -184,12 +184,12 @@ func Inside(words []string) error {
 	hand := os.NewFile(handFD, "socket")
 	c, err := net.FileConn(hand)
 	if err != nil {
-		return fmt.Errorf("this is for ibwarden exec alone: %w", err)
+		return fmt.Errorf("this is for ibwarden keys exec alone: %w", err)
 	}
 	hand.Close()
 	to, is := c.(*net.UnixConn)
 	if !is {
-		return errors.New("this is for ibwarden exec alone")
+		return errors.New("this is for ibwarden keys exec alone")
 	}
 	runtime.LockOSThread() // for good: the namespace and the rights are this thread's
 	connections, err := umadfs.Enter("ibwarden:exec")
