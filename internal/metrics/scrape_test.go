@@ -20,7 +20,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/charge"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/links"
 	"github.com/ibwarden/ibwarden/internal/manager/phases"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -109,7 +109,7 @@ func told() *Observer {
 	o.Event(at(300), "policy", event.PolicyGiven{})
 	o.Event(at(310), "verdict", event.Completed{Result: &event.Result{
 		Counts: observed.Counts{Nodes: 106, Switches: 31, CAs: 41, Routers: 34, Links: 107},
-		Writes: 51, Failures: 52, Faults: 53, Inactive: 54, Fences: make([]fence.Fence, 55),
+		Writes: 51, Failures: 52, Faults: 53, Inactive: 54, Fences: make([]facts.Fence, 55),
 		Proof: &isolation.Proof{
 			Verdict: isolation.Unguarded,
 			Counts: isolation.Counts{

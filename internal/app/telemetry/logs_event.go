@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/charge"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/links"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -193,6 +193,6 @@ func port(key string, p *observed.Port) slog.Attr {
 	return slog.Group(key, attrs...)
 }
 
-func fenced(f fence.Fence) []slog.Attr {
+func fenced(f facts.Fence) []slog.Attr {
 	return []slog.Attr{slog.String("name", f.Name), slog.Any("node_guid", f.At.Node), slog.Int("port", int(f.At.Port)), slog.String("reason", f.Reason)}
 }

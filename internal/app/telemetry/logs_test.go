@@ -24,7 +24,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/charge"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/links"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
@@ -65,8 +65,8 @@ var events = []struct {
 	{event.PolicyGiven{}, slog.LevelDebug},
 	{event.Failed{Failure: apply.Failure{Port: leafPort(), Attribute: smp.AttrPKeyTable, Err: errors.New("no answer")}}, slog.LevelError},
 	{event.Forgotten{Elements: observed.ElementEnforcement, Ports: 2, Example: "leaf-1:2"}, slog.LevelWarn},
-	{event.Fenced{Fence: fence.Fence{Name: "leaf-1:2", Reason: "why"}}, slog.LevelError},
-	{event.Unfenced{Fence: fence.Fence{Name: "leaf-1:2", Reason: "why"}}, slog.LevelWarn},
+	{event.Fenced{Fence: facts.Fence{Name: "leaf-1:2", Reason: "why"}}, slog.LevelError},
+	{event.Unfenced{Fence: facts.Fence{Name: "leaf-1:2", Reason: "why"}}, slog.LevelWarn},
 	{event.Learned{List: cables.Of(new(topology.Netlist))}, slog.LevelInfo},
 	{event.TakingOver{From: 2, Reason: "it does not answer"}, slog.LevelWarn},
 	{event.Deferred{Master: 7, Reason: "why"}, slog.LevelWarn},
@@ -335,7 +335,7 @@ func TestStorm(t *testing.T) {
 		t.Errorf("%d lines, want %d of each reporter more", lines(), reporterMax)
 	}
 	again(30, func(i int) event.Event {
-		return event.Fenced{Fence: fence.Fence{Name: fmt.Sprint("leaf-1:", i)}}
+		return event.Fenced{Fence: facts.Fence{Name: fmt.Sprint("leaf-1:", i)}}
 	})
 	if lines() != kindMax+2*reporterMax+30 {
 		t.Errorf("%d lines: ports that are fenced are all told", lines())

@@ -8,7 +8,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/mcast"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/qos"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
@@ -26,7 +25,7 @@ type Result struct {
 	// Assigned is Input.Known with LIDs, P_Keys and fences as they are now.
 	Assigned Assigned
 	// Fences are those that came and went, because of the room in P_Key tables.
-	Fences []fence.Change
+	Fences []facts.FenceChange
 	// Open counts the fenced ports that let strangers pass.
 	Open int
 	// Ungrouped are members that packets of their groups do not reach.

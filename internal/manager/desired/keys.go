@@ -7,7 +7,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/partition"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/ports"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -50,7 +49,7 @@ func (r *Result) keys() error {
 }
 
 // fences are those that stand, with those that came and without those that went.
-func (r *Result) fences() fence.Set { return r.Assigned.Fences }
+func (r *Result) fences() facts.FenceSet { return r.Assigned.Fences }
 
 // resolved takes over what the policy says of partitions.
 func (r *Result) resolved(to *policy.Resolution) {
@@ -119,7 +118,7 @@ func (in *Input) mayCutShort() func(ib.PortGUID) bool {
 // policy wants of it.
 func (r *Result) cutShort(over []partition.Overflow) {
 	r.Assigned.Fenced = make(map[ib.PortGUID]bool, len(over))
-	var short []fence.Fence
+	var short []facts.Fence
 	for _, o := range over {
 		r.Assigned.Fenced[o.PortGUID] = true
 		if r.in.Profile == protect.None {
@@ -131,9 +130,9 @@ func (r *Result) cutShort(over []partition.Overflow) {
 			r.warn("it gets no more than fits, and is behind no switch port that could be fenced: %v", o)
 			continue
 		}
-		short = append(short, fence.Fence{At: p.Peer.Place(), Reason: fmt.Sprint(o)})
+		short = append(short, facts.Fence{At: p.Peer.Place(), Reason: fmt.Sprint(o)})
 	}
-	x := fence.Edit{Fabric: r.in.Fabric, Cables: r.in.Cables, Set: r.in.Known.Fences}
+	x := facts.FenceEdit{Fabric: r.in.Fabric, Cables: r.in.Cables, Set: r.in.Known.Fences}
 	x.HoldToRoom(short)
 	r.Assigned.Fences, r.Fences = x.Set, x.Changes
 }

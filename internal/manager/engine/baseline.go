@@ -12,7 +12,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
-	"github.com/ibwarden/ibwarden/internal/manager/unseen"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 )
@@ -90,7 +89,7 @@ func (e *Engine) setBaseline(quiet bool, inactive int, p *isolation.Prover) {
 	// What strangers may use is given to nobody; that is worked out as a whole.
 	// Behind a port that is shut there is nothing to work out.
 	strange := e.fabric.HasStranger(func(p *observed.Port) bool { return !e.known.Fences.IsShut(p) })
-	hidden := slices.ContainsFunc(e.unseen, func(u unseen.Port) bool { return !e.known.Fences.IsShut(e.fabric.At(u.Behind)) })
+	hidden := slices.ContainsFunc(e.unseen, func(u facts.UnseenPort) bool { return !e.known.Fences.IsShut(e.fabric.At(u.Behind)) })
 	if !e.isMaster() || e.proof.failures > 0 || hidden || strange {
 		return
 	}

@@ -1,12 +1,13 @@
-// Package vetting checks the names in a policy against the fabric when an administrator
-// sets the policy.
+// Vetting: the names in a policy are checked against the fabric when an
+// administrator sets the policy.
 //
 // A name that no device has stops a new policy: it is misspelt, or
 // the policy has to say that it may be absent. It never stops a policy in force:
 // hosts are switched off, and the subnet goes on without them. Some names count as
 // present without being visible: a name that has found a port before, one in the list
 // of cables, a port of a switch without a cable, and a fenced device.
-package vetting
+
+package facts
 
 import (
 	"errors"
@@ -17,8 +18,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
-// Names is what is known of the names of policies.
-type Names struct {
+// PolicyNames is what is known of the names of policies.
+type PolicyNames struct {
 	// Known are those that have found a port in an earlier run, as Selector.String
 	// spells them.
 	Known map[string]bool
@@ -31,7 +32,7 @@ type Names struct {
 
 // Resolver is a resolver among some ports; whom its policies name, and find, is
 // remembered.
-func (n *Names) Resolver(ports []policy.EndPort) *policy.Resolver {
+func (n *PolicyNames) Resolver(ports []policy.EndPort) *policy.Resolver {
 	if n.met == nil {
 		n.met = make(map[policy.Selector]struct{})
 	}
@@ -42,7 +43,7 @@ func (n *Names) Resolver(ports []policy.EndPort) *policy.Resolver {
 
 // Vet judges the names of a policy by what it was resolved to. The error is a
 // *policy.AbsentError.
-func (n *Names) Vet(p *policy.Policy, r *policy.Resolution, site func() *policy.Site) error {
+func (n *PolicyNames) Vet(p *policy.Policy, r *policy.Resolution, site func() *policy.Site) error {
 	if p == n.vetted || p == n.inForce {
 		return nil
 	}
@@ -78,7 +79,7 @@ func (n *Names) Vet(p *policy.Policy, r *policy.Resolution, site func() *policy.
 // the pass to find, but for one thing: a first policy that claims index 0 of a port twice. A
 // manager that found that only when it has the tables would have taken the subnet from
 // another, and given ports its M_Keys.
-func (n *Names) VetAmong(r *policy.Resolver, p *policy.Policy, known map[string]ib.PKeyBase, site func() *policy.Site) error {
+func (n *PolicyNames) VetAmong(r *policy.Resolver, p *policy.Policy, known map[string]ib.PKeyBase, site func() *policy.Site) error {
 	if p == n.vetted || p == n.inForce {
 		return nil
 	}
@@ -99,14 +100,14 @@ func (n *Names) VetAmong(r *policy.Resolver, p *policy.Policy, known map[string]
 }
 
 // Accept reports whether a policy is in force.
-func (n *Names) Accept(p *policy.Policy) { n.inForce = p }
+func (n *PolicyNames) Accept(p *policy.Policy) { n.inForce = p }
 
 // HasPolicy reports whether one is in force.
-func (n *Names) HasPolicy() bool { return n.inForce != nil }
+func (n *PolicyNames) HasPolicy() bool { return n.inForce != nil }
 
 // LooksAgain reports whether the subnet is to be read again for a policy that was
 // refused, before it is: hosts may have come since the last time. That is so once.
-func (n *Names) LooksAgain(p *policy.Policy, refused error) bool {
+func (n *PolicyNames) LooksAgain(p *policy.Policy, refused error) bool {
 	var absent *policy.AbsentError
 	if !errors.As(refused, &absent) || n.lookedFor == p {
 		return false
@@ -117,7 +118,7 @@ func (n *Names) LooksAgain(p *policy.Policy, refused error) bool {
 
 // All are the names that have ever found a port, in this run or an earlier one. Of
 // too many those of earlier runs are forgotten.
-func (n *Names) All() map[string]bool {
+func (n *PolicyNames) All() map[string]bool {
 	if len(n.met) == 0 {
 		return n.Known
 	}

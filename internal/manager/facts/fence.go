@@ -1,11 +1,12 @@
-// Package fence keeps the set of fenced switch ports, which keep what is behind them
-// out of the subnet: the reason of each, and changes by the list of cables and by
-// the room in P_Key tables.
+// Fences: the set of fenced switch ports, which keep what is behind them out of
+// the subnet, with the reason of each, and changes by the list of cables and by the
+// room in P_Key tables.
 //
 // A fenced port has an empty P_Key table and enforces it in both directions, its link
 // does not become Active, and what is behind it is a member of nothing. Fences are
-// plain values; changes go through an Edit, which reports what changed.
-package fence
+// plain values; changes go through a FenceEdit, which reports what changed.
+
+package facts
 
 import (
 	"fmt"
@@ -25,9 +26,9 @@ type Fence struct {
 	Name, Reason string
 }
 
-// Set is the fenced switch ports with the reason of each, in words. It is not
-// changed: an Edit makes another.
-type Set map[observed.Place]string
+// FenceSet is the fenced switch ports with the reason of each, in words. It is not
+// changed: a FenceEdit makes another.
+type FenceSet map[observed.Place]string
 
 // CableReason begins the reason of every fence that stands for the list of
 // cables, RoomReason that of every one for a P_Key table that is too small.
@@ -37,7 +38,7 @@ const (
 )
 
 // Has reports whether p is a fenced switch port, or faces one.
-func (s Set) Has(p *observed.Port) bool {
+func (s FenceSet) Has(p *observed.Port) bool {
 	if len(s) == 0 {
 		return false
 	}
@@ -53,7 +54,7 @@ func (s Set) Has(p *observed.Port) bool {
 // Expels reports whether who is behind a switch port is a member of nothing: it is
 // fenced for any reason but that a table is too small. As soon as that fits, its
 // port is a member again.
-func (s Set) Expels(at observed.Place) bool {
+func (s FenceSet) Expels(at observed.Place) bool {
 	reason, fenced := s[at]
 	return fenced && !strings.HasPrefix(reason, RoomReason)
 }
@@ -61,18 +62,18 @@ func (s Set) Expels(at observed.Place) bool {
 // IsShutting reports whether a fenced port that faces nobody known checks keys
 // already: what it lets pass the fence takes away before anybody is given
 // anything. p may be nil.
-func (s Set) IsShutting(p *observed.Port) bool {
+func (s FenceSet) IsShutting(p *observed.Port) bool {
 	return p != nil && p.FacesStranger() && !p.IsEnd() && s.Has(p) && p.Enforces()
 }
 
 // IsShut reports whether such a port lets nothing pass. p may be nil.
-func (s Set) IsShut(p *observed.Port) bool {
+func (s FenceSet) IsShut(p *observed.Port) bool {
 	return s.IsShutting(p) && p.PKeysKnown() && !slices.ContainsFunc(p.PKeys, ib.PKey.IsValid)
 }
 
 // Open counts the fenced ports of a fabric that face strangers and do not check
 // keys.
-func (s Set) Open(f *observed.Fabric) (n int) {
+func (s FenceSet) Open(f *observed.Fabric) (n int) {
 	for at := range s {
 		if p := f.At(at); p != nil && p.FacesStranger() && !s.IsShutting(p) {
 			n++
@@ -82,12 +83,12 @@ func (s Set) Open(f *observed.Fabric) (n int) {
 }
 
 // Places are the fenced ports in order.
-func (s Set) Places() []observed.Place {
+func (s FenceSet) Places() []observed.Place {
 	return slices.SortedFunc(maps.Keys(s), observed.Place.Compare)
 }
 
 // List is the fences in order, with the names that their ports have in a fabric.
-func (s Set) List(f *observed.Fabric) (out []Fence) {
+func (s FenceSet) List(f *observed.Fabric) (out []Fence) {
 	for _, at := range s.Places() {
 		out = append(out, fenceAt(f, at, s[at]))
 	}
@@ -108,39 +109,39 @@ func CanFence(p *observed.Port, self *observed.Port) bool {
 	return p == nil || !p.IsEnd() && (p.Peer == nil || p.Peer.Node.Switch == nil && p.Peer != self)
 }
 
-// Change is a fence that came, or went.
-type Change struct {
+// FenceChange is a fence that came, or went.
+type FenceChange struct {
 	Fence
 	Lifted bool
 }
 
-// Edit changes the fences of a fabric.
-type Edit struct {
+// FenceEdit changes the fences of a fabric.
+type FenceEdit struct {
 	Fabric *observed.Fabric
 	// Cables is the list of cables; nil where devices are believed.
 	Cables *cables.List
 	// Set is the fences as they stand, Changes what came and went, in order.
-	Set     Set
-	Changes []Change
+	Set     FenceSet
+	Changes []FenceChange
 }
 
 // Put fences a switch port.
-func (x *Edit) Put(at observed.Place, reason string) {
+func (x *FenceEdit) Put(at observed.Place, reason string) {
 	next := maps.Clone(x.Set)
 	if next == nil {
-		next = make(Set)
+		next = make(FenceSet)
 	}
 	next[at], x.Set = reason, next
-	x.Changes = append(x.Changes, Change{Fence: fenceAt(x.Fabric, at, reason)})
+	x.Changes = append(x.Changes, FenceChange{Fence: fenceAt(x.Fabric, at, reason)})
 }
 
 // Lift takes a fence away; reason says why. Where the list of cables asks for one
 // too, which the other stood for, that comes instead.
-func (x *Edit) Lift(at observed.Place, reason string) {
+func (x *FenceEdit) Lift(at observed.Place, reason string) {
 	next := maps.Clone(x.Set)
 	delete(next, at)
 	x.Set = next
-	x.Changes = append(x.Changes, Change{Fence: fenceAt(x.Fabric, at, reason), Lifted: true})
+	x.Changes = append(x.Changes, FenceChange{Fence: fenceAt(x.Fabric, at, reason), Lifted: true})
 	if p := x.Fabric.At(at); p != nil && x.Cables != nil {
 		x.fenceUndeclared(p)
 	}
@@ -148,7 +149,7 @@ func (x *Edit) Lift(at observed.Place, reason string) {
 
 // HoldToList fences the ports behind which the sweep found what the list of cables
 // has not, and lifts the fences of those where that is over.
-func (x *Edit) HoldToList() {
+func (x *FenceEdit) HoldToList() {
 	for _, n := range x.Fabric.Switches() {
 		for i := 1; i < len(n.Ports); i++ {
 			x.fenceUndeclared(&n.Ports[i])
@@ -171,7 +172,7 @@ func (x *Edit) HoldToList() {
 
 // HoldToRoom fences the ports whose tables are too small, each with what it lacks,
 // unless they are fenced already, and lifts the fences of those that fit now.
-func (x *Edit) HoldToRoom(short []Fence) {
+func (x *FenceEdit) HoldToRoom(short []Fence) {
 	lacks := make(map[observed.Place]bool, len(short))
 	for _, s := range short {
 		if lacks[s.At] = true; x.Set[s.At] == "" {
@@ -187,7 +188,7 @@ func (x *Edit) HoldToRoom(short []Fence) {
 
 // fenceUndeclared fences a port behind which something stands that the list of cables
 // has not there, unless it is fenced already.
-func (x *Edit) fenceUndeclared(p *observed.Port) {
+func (x *FenceEdit) fenceUndeclared(p *observed.Port) {
 	if !Undeclared(p) || x.Set[p.Place()] != "" {
 		return
 	}

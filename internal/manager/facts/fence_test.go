@@ -1,4 +1,4 @@
-package fence
+package facts
 
 import (
 	"errors"
@@ -54,14 +54,14 @@ func TestCanFence(t *testing.T) {
 func TestSet(t *testing.T) {
 	f, sw := pair()
 	at := sw.Ports[1].Place()
-	s := Set{at: RoomReason + ": 3 of 2"}
+	s := FenceSet{at: RoomReason + ": 3 of 2"}
 	if !s.Has(&sw.Ports[1]) || !s.Has(&f.Node(2).Ports[1]) || s.Has(&sw.Ports[3]) || s.Has(&sw.Ports[0]) {
 		t.Error("the port and who is behind it are fenced, and nobody else")
 	}
-	if s.Expels(at) || !(Set{at: "another reason"}).Expels(at) || s.Expels(sw.Ports[2].Place()) {
+	if s.Expels(at) || !(FenceSet{at: "another reason"}).Expels(at) || s.Expels(sw.Ports[2].Place()) {
 		t.Error("whose table is too small is a member as soon as it fits; for any other reason nobody is")
 	}
-	open := Set{sw.Ports[2].Place(): "why"}
+	open := FenceSet{sw.Ports[2].Place(): "why"}
 	q := &sw.Ports[2]
 	if open.Open(f) != 1 || open.IsShutting(q) {
 		t.Error("who is unknown passes a port that does not check keys")
@@ -86,10 +86,10 @@ func TestSet(t *testing.T) {
 func TestHoldToList(t *testing.T) {
 	f, sw := pair()
 	sw.Ports[2].Stranger = &observed.Stranger{Why: errors.New(CableReason + ": who"), Undeclared: true}
-	before := Set{sw.Ports[1].Place(): CableReason + ": earlier", sw.Ports[3].Place(): "a person says so"}
-	x := Edit{Fabric: f, Set: before}
+	before := FenceSet{sw.Ports[1].Place(): CableReason + ": earlier", sw.Ports[3].Place(): "a person says so"}
+	x := FenceEdit{Fabric: f, Set: before}
 	x.HoldToList()
-	want := Set{sw.Ports[2].Place(): x.Set[sw.Ports[2].Place()], sw.Ports[3].Place(): "a person says so"}
+	want := FenceSet{sw.Ports[2].Place(): x.Set[sw.Ports[2].Place()], sw.Ports[3].Place(): "a person says so"}
 	// Without a list nothing is undeclared for long: the fence that came is lifted.
 	delete(want, sw.Ports[2].Place())
 	if d := cmp.Diff(want, x.Set); d != "" {
@@ -117,15 +117,15 @@ func TestHoldToList(t *testing.T) {
 func TestHoldToRoom(t *testing.T) {
 	f, sw := pair()
 	at, gone := sw.Ports[1].Place(), observed.Place{Node: 9, Port: 1}
-	x := Edit{Fabric: f, Set: Set{gone: RoomReason + ": before"}}
+	x := FenceEdit{Fabric: f, Set: FenceSet{gone: RoomReason + ": before"}}
 	short := []Fence{{At: at, Reason: "3 of 2"}}
 	x.HoldToRoom(short)
 	x.HoldToRoom(short)
-	if d := cmp.Diff(Set{at: RoomReason + ": 3 of 2", gone: RoomReason + ": before"}, x.Set); d != "" || len(x.Changes) != 1 {
+	if d := cmp.Diff(FenceSet{at: RoomReason + ": 3 of 2", gone: RoomReason + ": before"}, x.Set); d != "" || len(x.Changes) != 1 {
 		t.Errorf("changes %+v (-want +got)\n%s", x.Changes, d)
 	}
 	x.HoldToRoom(nil)
-	if d := cmp.Diff(Set{gone: RoomReason + ": before"}, x.Set); d != "" {
+	if d := cmp.Diff(FenceSet{gone: RoomReason + ": before"}, x.Set); d != "" {
 		t.Errorf("it fits; of who is out of sight nothing is known (-want +got)\n%s", d)
 	}
 }
@@ -154,7 +154,7 @@ func TestListLiftsNothingBehindALinkThatIsUp(t *testing.T) {
 		f, sw := pair()
 		p := &sw.Ports[x.port]
 		x.change(p)
-		e := Edit{Fabric: f, Cables: &cables.List{}, Set: Set{p.Place(): x.reason, {Node: 99, Port: 1}: CableReason}}
+		e := FenceEdit{Fabric: f, Cables: &cables.List{}, Set: FenceSet{p.Place(): x.reason, {Node: 99, Port: 1}: CableReason}}
 		e.HoldToList()
 		if _, stands := e.Set[p.Place()]; stands != x.stands || (len(e.Changes) == 0) != x.stands {
 			t.Errorf("%s: stands %v, want %v; changes %+v", x.name, stands, x.stands, e.Changes)
@@ -171,7 +171,7 @@ func TestLiftLeavesTheListsFence(t *testing.T) {
 		f, sw := pair()
 		p := &sw.Ports[2]
 		p.Stranger = &observed.Stranger{Why: errors.New(CableReason + ": who"), Undeclared: undeclared}
-		e := Edit{Fabric: f, Cables: &cables.List{}, Set: Set{p.Place(): "a person says so"}}
+		e := FenceEdit{Fabric: f, Cables: &cables.List{}, Set: FenceSet{p.Place(): "a person says so"}}
 		e.Lift(p.Place(), "no more")
 		if reason, stands := e.Set[p.Place()]; stands != undeclared || stands && !strings.HasPrefix(reason, CableReason) {
 			t.Errorf("undeclared %v: %q", undeclared, reason)
@@ -186,7 +186,7 @@ func TestLiftLeavesTheListsFence(t *testing.T) {
 // List and Places are in order, and name ports as the fabric does, or by their place.
 func TestListInOrder(t *testing.T) {
 	f, sw := pair()
-	s := Set{{Node: 99, Port: 1}: "far", sw.Ports[2].Place(): "two", sw.Ports[1].Place(): "one"}
+	s := FenceSet{{Node: 99, Port: 1}: "far", sw.Ports[2].Place(): "two", sw.Ports[1].Place(): "one"}
 	want := []Fence{
 		{sw.Ports[1].Place(), sw.Ports[1].String(), "one"}, {sw.Ports[2].Place(), sw.Ports[2].String(), "two"},
 		{observed.Place{Node: 99, Port: 1}, observed.Place{Node: 99, Port: 1}.String(), "far"},
@@ -200,9 +200,9 @@ func TestListInOrder(t *testing.T) {
 func TestRoomLiftsItsOwnFencesOnly(t *testing.T) {
 	f, sw := pair()
 	own, listed, person := sw.Ports[1].Place(), sw.Ports[2].Place(), sw.Ports[3].Place()
-	x := Edit{Fabric: f, Set: Set{own: RoomReason + ": 3 of 2", listed: CableReason, person: "a person says so"}}
+	x := FenceEdit{Fabric: f, Set: FenceSet{own: RoomReason + ": 3 of 2", listed: CableReason, person: "a person says so"}}
 	x.HoldToRoom(nil)
-	if d := cmp.Diff(Set{listed: CableReason, person: "a person says so"}, x.Set); d != "" {
+	if d := cmp.Diff(FenceSet{listed: CableReason, person: "a person says so"}, x.Set); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 	x.HoldToRoom([]Fence{{At: listed, Reason: "3 of 2"}})

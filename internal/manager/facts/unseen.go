@@ -1,24 +1,23 @@
-// Package unseen keeps the end ports that an earlier sweep found and the last one did
-// not, while their links may still carry data.
+// Unseen: the end ports that an earlier sweep found and the last one did not,
+// while their links may still carry data.
 //
 // Such a port is behind a switch port whose link is up and behind which no device
 // answered. It may still use every key that it had. A policy has to
 // remove those keys at the switch port before it where that is possible, and otherwise
 // may not give them to others.
-package unseen
+
+package facts
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/partition"
-	"github.com/ibwarden/ibwarden/internal/manager/facts"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
-// Port is an end port that is out of sight.
-type Port struct {
+// UnseenPort is an end port that is out of sight.
+type UnseenPort struct {
 	Identity policy.EndPort
 	// Cap is the size of its P_Key table, Keys what it held, as last read.
 	Cap  int
@@ -34,22 +33,21 @@ type Port struct {
 
 // Facts is what there is to know of it and of the switch port before it, if that
 // can be reached.
-func (u *Port) Facts(f *observed.Fabric) partition.PortFacts {
+func (u *UnseenPort) Facts(f *observed.Fabric) partition.PortFacts {
 	x := partition.PortFacts{
 		PortGUID: u.Identity.PortGUID, NodeGUID: u.Identity.NodeGUID, PortNum: u.Identity.PortNum,
 		Cap: u.Cap, Current: u.Keys,
 	}
 	if q := f.At(u.At); q != nil && q.FacesStranger() && !q.IsEnd() {
-		x.Facing = facts.OfGuard(q)
+		x.Facing = OfGuard(q)
 	}
 	return x
 }
 
-// search is one call of After.
-// Recall enters in ports that are found again what they held before they were out of sight, and
-// in the switch ports before them, as far as it could not be read this time: a port that answers
-// everything but what its P_Key table holds may still have it.
-func Recall(now *observed.Fabric, ends []*observed.Port, before []Port) {
+// RecallUnseen enters in ports that are found again what they held before they were out
+// of sight, and in the switch ports before them, as far as it could not be read this
+// time: a port that answers everything but what its P_Key table holds may still have it.
+func RecallUnseen(now *observed.Fabric, ends []*observed.Port, before []UnseenPort) {
 	for _, u := range before {
 		for _, p := range ends {
 			if p.GUID == u.Identity.PortGUID {
@@ -62,21 +60,22 @@ func Recall(now *observed.Fabric, ends []*observed.Port, before []Port) {
 	}
 }
 
-type search struct {
+// unseenSearch is one call of UnseenAfter.
+type unseenSearch struct {
 	old, now *observed.Fabric
-	fences   fence.Set
+	fences   FenceSet
 	cables   *cables.List
 	found    map[ib.PortGUID]bool
 	passed   map[*observed.Node]bool
-	out      []Port
+	out      []UnseenPort
 }
 
-// After are the end ports that are out of sight after a sweep: now is what it
+// UnseenAfter are the end ports that are out of sight after a sweep: now is what it
 // found and ends its end ports, old what the sweep before it found, before who was
 // out of sight then. Behind a fence that lets nothing pass nobody counts. list, if
 // there is one, names devices.
-func After(old, now *observed.Fabric, ends []*observed.Port, before []Port, fences fence.Set, list *cables.List) []Port {
-	s := search{
+func UnseenAfter(old, now *observed.Fabric, ends []*observed.Port, before []UnseenPort, fences FenceSet, list *cables.List) []UnseenPort {
+	s := unseenSearch{
 		old: old, now: now, fences: fences, cables: list,
 		found: make(map[ib.PortGUID]bool, len(ends)), passed: make(map[*observed.Node]bool),
 	}
@@ -103,12 +102,12 @@ func After(old, now *observed.Fabric, ends []*observed.Port, before []Port, fenc
 
 // facesStranger reports whether the last sweep found nobody behind a port whose
 // link is up.
-func (s *search) facesStranger(at observed.Place) bool {
+func (s *unseenSearch) facesStranger(at observed.Place) bool {
 	p := s.now.At(at)
 	return p != nil && p.FacesStranger()
 }
 
-func (s *search) keep(u Port) {
+func (s *unseenSearch) keep(u UnseenPort) {
 	if guid := u.Identity.PortGUID; !s.found[guid] && !s.fences.IsShut(s.now.At(u.Behind)) {
 		s.found[guid] = true
 		s.out = append(s.out, u)
@@ -117,7 +116,7 @@ func (s *search) keep(u Port) {
 
 // loseBehind keeps the end ports beyond p, of the older sweep, that the last sweep
 // did not find.
-func (s *search) loseBehind(p *observed.Port, behind observed.Place) {
+func (s *unseenSearch) loseBehind(p *observed.Port, behind observed.Place) {
 	n := p.Peer.Node
 	if n.Switch == nil {
 		s.keep(s.lost(p.Peer, behind))
@@ -135,9 +134,9 @@ func (s *search) loseBehind(p *observed.Port, behind observed.Place) {
 	}
 }
 
-func (s *search) lost(p *observed.Port, behind observed.Place) Port {
-	u := Port{
-		Identity: facts.Named(facts.Identity(p, false), s.cables),
+func (s *unseenSearch) lost(p *observed.Port, behind observed.Place) UnseenPort {
+	u := UnseenPort{
+		Identity: Named(Identity(p, false), s.cables),
 		Cap:      p.PKeyCap(), Keys: p.PKeys, Aliases: p.Aliases(), Behind: behind,
 	}
 	if p.Peer != nil {

@@ -1,4 +1,4 @@
-package vetting
+package facts
 
 import (
 	"errors"
@@ -30,7 +30,7 @@ func hosts(names ...string) (out []policy.EndPort) {
 }
 
 // vet judges a policy among hosts; the site has these and others.
-func vet(t *testing.T, n *Names, p *policy.Policy, here []policy.EndPort, others ...string) error {
+func vet(t *testing.T, n *PolicyNames, p *policy.Policy, here []policy.EndPort, others ...string) error {
 	t.Helper()
 	return n.VetAmong(n.Resolver(here), p, nil, func() *policy.Site {
 		return &policy.Site{Ports: append(slices.Clone(here), hosts(others...)...)}
@@ -54,7 +54,7 @@ func TestVet(t *testing.T) {
 		{name: "a name of an earlier run", known: map[string]bool{policy.Selector{Kind: policy.SelectDescription, Text: "h2"}.String(): true}, policy: named("h1", "h2"), here: hosts("h1")},
 		{name: "nobody is here", policy: named("x", "y"), here: hosts("h1"), refused: []string{"2 names", "x", "y"}},
 	} {
-		err := vet(t, &Names{Known: x.known}, x.policy, x.here, x.others...)
+		err := vet(t, &PolicyNames{Known: x.known}, x.policy, x.here, x.others...)
 		var absent *policy.AbsentError
 		if errors.As(err, &absent) != (x.refused != nil) {
 			t.Errorf("%s: %v", x.name, err)
@@ -72,12 +72,12 @@ func TestVet(t *testing.T) {
 func TestPolicyOfAnotherFabric(t *testing.T) {
 	p := named("x", "y")
 	p.AbsentWarns = true
-	err := vet(t, &Names{}, p, hosts("h1"))
+	err := vet(t, &PolicyNames{}, p, hosts("h1"))
 	var absent *policy.AbsentError
 	if !errors.As(err, &absent) || !absent.All || len(absent.Names) != 2 {
 		t.Errorf("%v", err)
 	}
-	if err := vet(t, &Names{}, p, hosts("x")); err != nil {
+	if err := vet(t, &PolicyNames{}, p, hosts("x")); err != nil {
 		t.Errorf("one of them is here: %v", err)
 	}
 }
@@ -85,7 +85,7 @@ func TestPolicyOfAnotherFabric(t *testing.T) {
 // A policy in force is never stopped by who is switched off, nor one that was found
 // good; a name that has found somebody in this run is no misspelling.
 func TestWhoWasThere(t *testing.T) {
-	n, p := &Names{}, named("h1", "h2")
+	n, p := &PolicyNames{}, named("h1", "h2")
 	if n.HasPolicy() {
 		t.Error("no policy was accepted")
 	}
@@ -101,14 +101,14 @@ func TestWhoWasThere(t *testing.T) {
 	if err := vet(t, n, named("h3"), hosts("h1")); err == nil {
 		t.Error("a name that was never met is accepted")
 	}
-	listed, q := &Names{}, named("h1", "h2")
+	listed, q := &PolicyNames{}, named("h1", "h2")
 	if err := vet(t, listed, q, hosts("h1"), "h2"); err != nil {
 		t.Fatal(err)
 	}
 	if err := vet(t, listed, q, hosts("h1")); err != nil {
 		t.Errorf("it was found good by the list of cables: %v", err)
 	}
-	fresh := &Names{}
+	fresh := &PolicyNames{}
 	fresh.Accept(p)
 	if r, err := p.Resolve(nil, map[string]ib.PKeyBase{"red": 0x10}); err != nil || len(r.Absent) != 2 || fresh.Vet(p, r, func() *policy.Site { return &policy.Site{} }) != nil {
 		t.Errorf("it is in force: %v", err)
@@ -120,7 +120,7 @@ func TestWhoWasThere(t *testing.T) {
 
 // For a policy that was refused the subnet is read again once, and for no other error.
 func TestLooksAgain(t *testing.T) {
-	n, p := &Names{}, named("h1")
+	n, p := &PolicyNames{}, named("h1")
 	refused := vet(t, n, p, hosts())
 	if n.LooksAgain(p, errors.New("another error")) || !n.LooksAgain(p, refused) || n.LooksAgain(p, refused) {
 		t.Error("want once, for names that nobody has")
@@ -133,7 +133,7 @@ func TestLooksAgain(t *testing.T) {
 // What is remembered for the next run is what was known and what was met.
 func TestAll(t *testing.T) {
 	text := func(name string) string { return policy.Selector{Kind: policy.SelectDescription, Text: name}.String() }
-	n := &Names{Known: map[string]bool{text("old"): true}}
+	n := &PolicyNames{Known: map[string]bool{text("old"): true}}
 	if got := n.All(); !maps.Equal(got, n.Known) {
 		t.Errorf("%v", got)
 	}

@@ -1,4 +1,4 @@
-package unseen
+package facts
 
 import (
 	"slices"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
@@ -56,8 +55,8 @@ func TestAfter(t *testing.T) {
 	for _, x := range []struct {
 		name   string
 		now    *observed.Fabric
-		before []Port
-		fences fence.Set
+		before []UnseenPort
+		fences FenceSet
 		want   []lost
 	}{
 		{"everybody answers", sweep(2, 3, 4), nil, nil, nil},
@@ -66,7 +65,7 @@ func TestAfter(t *testing.T) {
 		{"the other switch is silent, and its host with it", sweep(3), nil, nil, []lost{{2, observed.Place{}, place(1, 2)}, {4, place(2, 2), place(1, 2)}}},
 	} {
 		var got []lost
-		for _, u := range After(all, x.now, x.now.EndPorts(), x.before, x.fences, nil) {
+		for _, u := range UnseenAfter(all, x.now, x.now.EndPorts(), x.before, x.fences, nil) {
 			got = append(got, lost{u.Identity.NodeGUID, u.At, u.Behind})
 			if len(u.Keys) == 0 || u.Cap != 8 {
 				t.Errorf("%s: %v held %v, room for %d", x.name, u.Identity, u.Keys, u.Cap)
@@ -78,16 +77,16 @@ func TestAfter(t *testing.T) {
 	}
 
 	hidden := sweep(3)
-	out := After(all, hidden, hidden.EndPorts(), nil, nil, nil)
+	out := UnseenAfter(all, hidden, hidden.EndPorts(), nil, nil, nil)
 	again := sweep(2, 3)
-	back := After(hidden, again, again.EndPorts(), out, nil, nil)
+	back := UnseenAfter(hidden, again, again.EndPorts(), out, nil, nil)
 	if len(back) != 1 || back[0].Identity.NodeGUID != 4 || back[0].Behind != place(2, 2) {
 		t.Errorf("the switch is back, its host is not: %+v", back)
 	}
 	if facts := back[0].Facts(again); facts.Facing == nil || facts.Facing.SwitchGUID != 2 || facts.Facing.PortNum != 2 {
 		t.Errorf("the switch port before it can be reached: %+v", facts)
 	}
-	if end := sweep(2, 3, 4); len(After(again, end, end.EndPorts(), back, nil, nil)) != 0 {
+	if end := sweep(2, 3, 4); len(UnseenAfter(again, end, end.EndPorts(), back, nil, nil)) != 0 {
 		t.Error("it answers again, and is out of sight still")
 	}
 
@@ -95,11 +94,11 @@ func TestAfter(t *testing.T) {
 	q := &shut.Node(1).Ports[1]
 	q.Info.PartitionEnforcementInbound, q.Info.PartitionEnforcementOutbound, q.PKeys = true, true, []ib.PKey{0}
 	for fenced, want := range map[bool]int{false: 1, true: 0} {
-		var fences fence.Set
+		var fences FenceSet
 		if fenced {
-			fences = fence.Set{q.Place(): "why"}
+			fences = FenceSet{q.Place(): "why"}
 		}
-		if left := After(all, shut, shut.EndPorts(), nil, fences, nil); len(left) != want {
+		if left := UnseenAfter(all, shut, shut.EndPorts(), nil, fences, nil); len(left) != want {
 			t.Errorf("the port lets nothing pass, fenced %v: %d out of sight, want %d", fenced, len(left), want)
 		}
 	}
@@ -109,7 +108,7 @@ func TestAfter(t *testing.T) {
 // have what it had; where it says so, that counts. The same of the switch port before it.
 func TestRecall(t *testing.T) {
 	all, hidden := sweep(2, 3, 4), sweep(2, 4)
-	out := After(all, hidden, hidden.EndPorts(), nil, nil, nil)
+	out := UnseenAfter(all, hidden, hidden.EndPorts(), nil, nil, nil)
 	for _, x := range []struct {
 		read bool
 		want ib.PKey
@@ -124,7 +123,7 @@ func TestRecall(t *testing.T) {
 			}
 		}
 		held := all.At(guard.Place()).PKeys
-		Recall(again, again.EndPorts(), out)
+		RecallUnseen(again, again.EndPorts(), out)
 		if got := host.PKeys[0]; got != x.want || host.PKeysKnown() != x.read {
 			t.Errorf("read %v: the host has %v, known %v; want %v", x.read, got, host.PKeysKnown(), x.want)
 		}
