@@ -5,8 +5,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/mcast"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/qos"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -29,14 +27,14 @@ type Result struct {
 	// Open counts the fenced ports that let strangers pass.
 	Open int
 	// Ungrouped are members that packets of their groups do not reach.
-	Ungrouped []mcast.Fault
+	Ungrouped []MulticastFault
 	// Compiled is the number of end ports whose tables were worked out.
 	Compiled int
 	// Routes are to be given to the next call.
 	Routes *Routes
 
 	in     Input
-	levels *qos.Levels // nil where routes need no virtual lanes
+	levels *QoSLevels // nil where routes need no virtual lanes
 	// moved are the multicast LIDs whose trees have changed since they were judged, and
 	// circles is what was found wrong with them then.
 	moved   map[ib.LID]bool

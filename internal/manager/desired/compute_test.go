@@ -15,7 +15,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/bound"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/partition"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
@@ -381,8 +380,8 @@ func TestAliases(t *testing.T) {
 func TestBounds(t *testing.T) {
 	f := star(3)
 	copy(host(f, 2).PKeys, []ib.PKey{0x7FFF, 0x0010})
-	b := bound.Of(f.EndPorts(), "a test says so", false)
-	r := compute(t, Input{Fabric: f, Bounds: []*bound.Bound{nil, b}}, tenants([]int{2, 3}, []int{1}))
+	b := BoundOf(f.EndPorts(), "a test says so", false)
+	r := compute(t, Input{Fabric: f, Bounds: []*Bound{nil, b}}, tenants([]int{2, 3}, []int{1}))
 	for h, want := range map[int][]ib.PKey{1: {0xFFFF}, 2: {0x7FFF}, 3: {0x7FFF}} {
 		if got := keys(r.Tables.Port(host(f, h)).PKeys); !slices.Equal(got, want) {
 			t.Errorf("host %d is to hold %v, want %v", h, got, want)

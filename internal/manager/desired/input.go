@@ -2,7 +2,6 @@ package desired
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/manager/bound"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/partition"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
@@ -31,7 +30,7 @@ type Input struct {
 	Unseen []facts.UnseenPort
 	// Bounds are the most that ports may get, whatever the policy gives; nil ones
 	// bind nobody.
-	Bounds []*bound.Bound
+	Bounds []*Bound
 	// Cables is the list of cables; nil where devices are believed.
 	Cables *cables.List
 

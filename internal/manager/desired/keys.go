@@ -5,7 +5,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/partition"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/ports"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -37,7 +36,7 @@ func (r *Result) keys() error {
 	r.fenceOff()
 	r.between()
 	if r.in.Profile != protect.None {
-		ports.FilterRaw(r.in.Fabric, r.in.Policy.AllowRaw, r.fences().Has, r.Tables)
+		FilterRaw(r.in.Fabric, r.in.Policy.AllowRaw, r.fences().Has, r.Tables)
 	}
 	r.Withheld, r.Open = r.withheld(out.EndPorts), r.fences().Open(r.in.Fabric)
 	if doubtful := observed.StrangersPartitions(r.in.Fabric, r.Tables, r.knowsBehind); len(doubtful) > 0 {
@@ -77,11 +76,11 @@ func (r *Result) guard(x partition.SwitchPort) {
 // without a known device behind it keeps its setting.
 func (r *Result) between() {
 	if s := &r.Settings; s.EnforceBetweenSwitches {
-		r.Warnings = append(r.Warnings, ports.Between(r.in.Fabric, s.EnforceInbound, s.EnforceOutbound, r.Tables)...)
+		r.Warnings = append(r.Warnings, CheckBetweenSwitches(r.in.Fabric, s.EnforceInbound, s.EnforceOutbound, r.Tables)...)
 		return
 	}
 	if r.in.Cables != nil || r.in.Profile == protect.None {
-		ports.Unchecked(r.in.Fabric, r.Tables)
+		UncheckedBetweenSwitches(r.in.Fabric, r.Tables)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
@@ -195,7 +194,7 @@ type proof struct {
 	failures   int
 	unfinished map[unfinished]bool
 	// claims are the LIDs that ports have and ought not to have; claimed is their version.
-	claims  []lid.Claim
+	claims  []desired.LIDClaim
 	claimed uint64
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
-	"github.com/ibwarden/ibwarden/internal/manager/bound"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
@@ -114,7 +114,7 @@ func TestRareSteps(t *testing.T) {
 	swept := func(e *Engine) { e.sweep.discovery = sweep.Discover(e.window, e.Reads()) }
 	announce := lead(func(e *Engine) {
 		e.master.Wait.Stale, e.standby.ready, e.standby.lid = true, e.desired, e.fabric.Self.Info.LID
-		e.standby.held = bound.Of(e.ends, "", false)
+		e.standby.held = desired.BoundOf(e.ends, "", false)
 	})
 	for _, x := range []struct {
 		from state

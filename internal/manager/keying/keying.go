@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/ports"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
@@ -117,7 +117,7 @@ func (k *Keying) renew(s *mkey.Entry) {
 // Want works out who ought to hold which key, and gives the writes that this
 // takes. The book has the generations that they need.
 // An error is told once: some ports get no key.
-func (k *Keying) Want(now time.Duration, f *observed.Fabric, ends []*observed.Port, guard ports.Guard) (p *plan.Plan, err error) {
+func (k *Keying) Want(now time.Duration, f *observed.Fabric, ends []*observed.Port, guard desired.MKeyGuard) (p *plan.Plan, err error) {
 	k.Due = false
 	k.wanted, k.stands = observed.NewDesired(f), make(map[*observed.Port]*mkey.Entry)
 	met := make(map[*observed.Node]bool)

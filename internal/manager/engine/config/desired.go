@@ -2,7 +2,6 @@ package config
 
 import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/ports"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -31,11 +30,11 @@ func (c *Config) Reading(p *policy.Policy) sweep.Options {
 // do not share the secret have to read the subnet as standbys: that takes the keys at level 2.
 func (c *Config) ProtectBits() uint8 {
 	if c.Keys == nil {
-		return ports.SharedKeyBits
+		return desired.SharedKeyBits
 	}
 	bits := c.Profile.MKeyProtectBits()
 	if len(c.Trusted) > 0 {
-		bits = min(bits, ports.SharedKeyBits)
+		bits = min(bits, desired.SharedKeyBits)
 	}
 	return bits
 }
