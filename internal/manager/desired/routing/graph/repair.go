@@ -1,19 +1,39 @@
-package repair
+// Repair: KeptRoutes keep routes as they are where the graph has lost links, and replace
+// only the exits whose way leads over what is gone.
+//
+// In: the routes of an engine for a graph (KeepRoutes), and later graphs that lack some of its
+// links, switches or end ports, or have them back (KeptRoutes.On). Out: routes for the later graph.
+// An exit that was replaced comes back with what was missing: on the first graph they are
+// those of the engine again. What is new to the first graph, and ways that cannot be
+// replaced, are for the engine.
+//
+// Deadlock: the engine tells the order of switches in which none of its ways goes up after
+// it went down (Routes.Order), and the replaced exits keep to it where they can. The
+// highest switch of all cannot where it has lost a way down: it may go down and up again, and
+// so may those that are left after that. The judge of routes says whether that is right.
+//
+// The exits for a LID lead to it as a tree. What is to be replaced is a part of it that is
+// closed: every switch whose way leads over a missing link, and nothing else. Its switches
+// are led, nearest first, to others whose ways stand, so that no circle can come about.
+//
+// The cost is in what is to be replaced: for each LID the switches of that part times their
+// links, after one look at the tables of the switches that have lost a link.
+
+package graph
 
 import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 )
 
 // repairing replaces exits.
 type repairing struct {
-	*later
+	*laterGraph
 	rows [][]ib.PortNum
 	own  []bool // by place: whether the row is this repairing's own
 	// moved is that of the result.
-	moved map[ib.LID][]exit
+	moved map[ib.LID][]keptExit
 	// uses counts, by place, the LIDs that leave by each port; nil where it was not counted.
 	uses [][]int32
 
@@ -23,28 +43,28 @@ type repairing struct {
 
 	// Of the LID at hand.
 	lid  ib.LID
-	end  graph.End
+	end  End
 	part []uint16 // the switches to be led again
 	// anyOrder reports whether those which are left may go up after they went down.
 	anyOrder bool
 	// in has, by place, the state of a switch; it holds where seen is round.
-	in    []state
+	in    []repairState
 	seen  []int32
 	round int32
 	path  []uint16
-	near  []candidate
+	near  []repairCandidate
 }
 
-// state is how a switch stands to the LID at hand.
-type state struct {
+// repairState is how a switch stands to the LID at hand.
+type repairState struct {
 	again bool // it is to be led again, and is not yet
 	hops  int32
 	// down reports whether its way never goes up.
 	down bool
 }
 
-// candidate is a link by which a switch may be led.
-type candidate struct {
+// repairCandidate is a link by which a switch may be led.
+type repairCandidate struct {
 	port ib.PortNum
 	down bool
 }
@@ -52,7 +72,7 @@ type candidate struct {
 // repair replaces what leads over missing links, and puts back what it may.
 func (m *repairing) repair() bool {
 	n := len(m.rows)
-	m.in, m.seen, m.uses = make([]state, n), make([]int32, n), make([][]int32, n)
+	m.in, m.seen, m.uses = make([]repairState, n), make([]int32, n), make([][]int32, n)
 	m.home, m.homed = make([]ib.PortNum, n), make([]int32, n)
 	m.restore()
 	for lid, roots := range m.cut() {
@@ -64,13 +84,13 @@ func (m *repairing) repair() bool {
 }
 
 // endOf is the end port of this graph that has a LID.
-func (m *repairing) endOf(lid ib.LID) (graph.End, bool) {
-	i, found := slices.BinarySearchFunc(m.ends, lid, func(e graph.End, l ib.LID) int { return int(e.LID) - int(l) })
+func (m *repairing) endOf(lid ib.LID) (End, bool) {
+	i, found := slices.BinarySearchFunc(m.ends, lid, func(e End, l ib.LID) int { return int(e.LID) - int(l) })
 	if !found {
 		i--
 	}
 	if i < 0 || int(lid) >= int(m.ends[i].LID)+m.ends[i].LMC.Count() {
-		return graph.End{}, false
+		return End{}, false
 	}
 	return m.ends[i], true
 }
@@ -89,7 +109,7 @@ func (m *repairing) restore() {
 			return m.k.rows[at][lid]
 		}
 		end, some := m.endOf(lid)
-		var stay []exit
+		var stay []keptExit
 		for _, x := range all {
 			if some && m.whole(x.at, end, engine) {
 				m.set(x.at, lid, x.port)
@@ -104,7 +124,7 @@ func (m *repairing) restore() {
 }
 
 // whole reports whether the way from a switch leads to an end port over links that there are.
-func (m *repairing) whole(at uint16, end graph.End, exit func(at uint16) ib.PortNum) bool {
+func (m *repairing) whole(at uint16, end End, exit func(at uint16) ib.PortNum) bool {
 	for range m.rows {
 		port := exit(at)
 		if at == end.At {
@@ -179,7 +199,7 @@ func (m *repairing) lead(lid ib.LID, roots []uint16) bool {
 			switch {
 			case port != 0:
 				m.replace(s, port)
-				m.in[s] = state{again: true, hops: hops, down: down} // counts from the next round on
+				m.in[s] = repairState{again: true, hops: hops, down: down} // counts from the next round on
 				led = append(led, s)
 			default:
 				next = append(next, s)
@@ -212,7 +232,7 @@ func (m *repairing) spread(roots []uint16) {
 	m.part = m.part[:0]
 	add := func(s uint16) {
 		if m.seen[s] != m.round {
-			m.seen[s], m.in[s] = m.round, state{again: true}
+			m.seen[s], m.in[s] = m.round, repairState{again: true}
 			m.part = append(m.part, s)
 		}
 	}
@@ -221,7 +241,7 @@ func (m *repairing) spread(roots []uint16) {
 			add(s)
 		}
 	}
-	f := m.k.first
+	f := m.k.firstRoutes
 	for i := 0; i < len(m.part); i++ {
 		s := m.part[i]
 		for l := f.firstLink[s]; l < f.firstLink[s+1]; l++ {
@@ -242,7 +262,7 @@ func (m *repairing) isThere(s uint16) bool {
 // that it has where that is among them; 0 for none, with the least number of hops in which it
 // may.
 func (m *repairing) choose(s uint16, hops int32) (port ib.PortNum, down bool, least int32) {
-	f := m.k.first
+	f := m.k.firstRoutes
 	m.near, least = m.near[:0], -1
 	for l := f.firstLink[s]; l < f.firstLink[s+1]; l++ {
 		if !m.alive[l] {
@@ -259,7 +279,7 @@ func (m *repairing) choose(s uint16, hops int32) (port ib.PortNum, down bool, le
 			// It has come into reach by a switch that was led later.
 			fallthrough
 		case way.hops+1 == hops:
-			m.near = append(m.near, candidate{f.port[l], falls && way.down})
+			m.near = append(m.near, repairCandidate{f.port[l], falls && way.down})
 		case least < 0 || way.hops+1 < least:
 			least = way.hops + 1
 		}
@@ -274,10 +294,10 @@ func (m *repairing) choose(s uint16, hops int32) (port ib.PortNum, down bool, le
 // best is the candidate to take: one whose way only goes down, which more may follow, then
 // the exit that there is, then one that no other LID of the end port leaves by, then the
 // one that the fewest LIDs leave by where much has to move, else by the LID.
-func (m *repairing) best(s uint16) candidate {
+func (m *repairing) best(s uint16) repairCandidate {
 	had := m.rows[s][m.lid]
 	siblings := m.rows[s][m.end.LID:][:m.end.LMC.Count()]
-	rank := func(c candidate) (r [4]int64) {
+	rank := func(c repairCandidate) (r [4]int64) {
 		if !c.down {
 			r[0] = 1
 		}
@@ -296,7 +316,7 @@ func (m *repairing) best(s uint16) candidate {
 		}
 		return r
 	}
-	return slices.MinFunc(m.near, func(a, b candidate) int {
+	return slices.MinFunc(m.near, func(a, b repairCandidate) int {
 		x, y := rank(a), rank(b)
 		return slices.Compare(x[:], y[:])
 	})
@@ -308,7 +328,7 @@ func (m *repairing) usesOf(s uint16) []int32 {
 	if m.uses[s] != nil {
 		return m.uses[s]
 	}
-	f := m.k.first
+	f := m.k.firstRoutes
 	whole := true
 	for l := f.firstLink[s]; l < f.firstLink[s+1]; l++ {
 		whole = whole && m.alive[l]
@@ -327,15 +347,15 @@ func (m *repairing) usesOf(s uint16) []int32 {
 }
 
 // way is how a switch stands to the LID at hand; stands is false while it is to be led again.
-func (m *repairing) way(s uint16) (way state, stands bool) {
-	f := m.k.first
+func (m *repairing) way(s uint16) (way repairState, stands bool) {
+	f := m.k.firstRoutes
 	m.path = m.path[:0]
 	at := s
 	for m.seen[at] != m.round {
-		m.seen[at], m.in[at] = m.round, state{again: true} // in a circle nothing stands
+		m.seen[at], m.in[at] = m.round, repairState{again: true} // in a circle nothing stands
 		m.path = append(m.path, at)
 		if at == m.end.At {
-			m.in[at] = state{down: true}
+			m.in[at] = repairState{down: true}
 			m.path = m.path[:len(m.path)-1]
 			break
 		}
@@ -348,7 +368,7 @@ func (m *repairing) way(s uint16) (way state, stands bool) {
 	for _, before := range slices.Backward(m.path) {
 		after := m.in[at]
 		if at != before && !after.again {
-			m.in[before] = state{hops: after.hops + 1, down: after.down && f.order[at] > f.order[before]}
+			m.in[before] = repairState{hops: after.hops + 1, down: after.down && f.order[at] > f.order[before]}
 		}
 		at = before
 	}
@@ -362,10 +382,10 @@ func (m *repairing) replace(s uint16, port ib.PortNum) {
 		return
 	}
 	all := m.moved[m.lid]
-	i := slices.IndexFunc(all, func(x exit) bool { return x.at == s })
+	i := slices.IndexFunc(all, func(x keptExit) bool { return x.at == s })
 	switch {
 	case i < 0:
-		m.moved[m.lid] = append(slices.Clip(all), exit{s, had})
+		m.moved[m.lid] = append(slices.Clip(all), keptExit{s, had})
 	case all[i].port == port: // the engine's again
 		if all = slices.Concat(all[:i], all[i+1:]); len(all) > 0 {
 			m.moved[m.lid] = all

@@ -1,9 +1,10 @@
-package channel
+package graph_test
 
 import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/test/routingtest"
 )
 
@@ -11,8 +12,8 @@ import (
 func TestWaits(t *testing.T) {
 	b := routingtest.New(nil)
 	b.Grid([]int{3}, true, 1, 0)
-	n := New(b.Input(t, 1).Graph)
-	w := NewWaits(n, make([]uint8, len(n.To)), [][][]ib.VL{{{0, 1}}}, 2)
+	n := graph.NewChannels(b.Input(t, 1).Graph)
+	w := graph.NewWaits(n, make([]uint8, len(n.To)), [][][]ib.VL{{{0, 1}}}, 2)
 	ring := func(a, b, c uint16) []int32 { return []int32{n.Between(a, b), n.Between(b, c)} }
 	if !w.Take(0, ring(0, 1, 2), ring(1, 2, 0)) {
 		t.Error("two paths are no circle")

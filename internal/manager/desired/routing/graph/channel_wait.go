@@ -1,4 +1,4 @@
-package channel
+package graph
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 // Waits is what packets wait for: who holds a virtual lane of one channel can wait for
 // one of the next. It never has a circle.
 type Waits struct {
-	net   *Net
+	net   *Channels
 	class []uint8 // by channel
 	// lane is the virtual lane by the classes of the channel before and of the channel
 	// taken, and by the layer, as graph.Lanes has it.
@@ -17,25 +17,25 @@ type Waits struct {
 	vls  int32
 	// after lists, for channel*vls + lane, those that its packets can wait for.
 	after   [][]int32
-	refused map[step]bool
+	refused map[waitStep]bool
 	// For the search at hand:
 	seen  []uint32
 	round uint32
 	stack []int32
-	steps []step
+	steps []waitStep
 }
 
-// step is from a lane of a channel to that of the next.
-type step struct{ from, to int32 }
+// waitStep is from a lane of a channel to that of the next.
+type waitStep struct{ from, to int32 }
 
 // NewWaits returns no waits. The channels have classes, the same in both directions,
 // and lane says which virtual lane is taken, below vls; class 0 is that of the ports of
 // hosts.
-func NewWaits(n *Net, class []uint8, lane [][][]ib.VL, vls int) *Waits {
+func NewWaits(n *Channels, class []uint8, lane [][][]ib.VL, vls int) *Waits {
 	size := len(n.To) * vls
 	return &Waits{
 		net: n, class: class, lane: lane, vls: int32(vls), after: make([][]int32, size),
-		refused: map[step]bool{}, seen: make([]uint32, size),
+		refused: map[waitStep]bool{}, seen: make([]uint32, size),
 	}
 }
 
@@ -58,10 +58,10 @@ func (w *Waits) Take(layer uint8, paths ...[]int32) bool {
 			out := w.class[c]
 			x := c*w.vls + int32(w.lane[in][out][layer])
 			if before >= 0 && !slices.Contains(w.after[before], x) {
-				if w.refused[step{before, x}] {
+				if w.refused[waitStep{before, x}] {
 					return false
 				}
-				w.steps = append(w.steps, step{before, x})
+				w.steps = append(w.steps, waitStep{before, x})
 			}
 			before, in = x, out
 		}
@@ -85,7 +85,7 @@ func (w *Waits) Take(layer uint8, paths ...[]int32) bool {
 }
 
 // withdraw takes steps back that were the last to be entered.
-func (w *Waits) withdraw(steps []step) {
+func (w *Waits) withdraw(steps []waitStep) {
 	for i := len(steps) - 1; i >= 0; i-- {
 		if f := steps[i].from; f >= 0 {
 			w.after[f] = w.after[f][:len(w.after[f])-1]

@@ -1,33 +1,32 @@
-package repair
+package graph
 
 import (
 	"cmp"
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 )
 
-// Kept are the routes of an engine, some of whose exits may be replaced.
-type Kept struct {
-	*first
-	// rows are the exits by place and LID; those of earlier Kept are shared.
+// KeptRoutes are the routes of an engine, some of whose exits may be replaced.
+type KeptRoutes struct {
+	*firstRoutes
+	// rows are the exits by place and LID; those of earlier KeptRoutes are shared.
 	rows [][]ib.PortNum
 	// moved are, by LID, the exits that are not the engine's.
-	moved map[ib.LID][]exit
+	moved map[ib.LID][]keptExit
 	// Missing is the number of cables between switches that are missing, Moved that of the
 	// replaced exits.
 	Missing, Moved int
 }
 
-// exit is what the engine has for a LID at a switch.
-type exit struct {
+// keptExit is what the engine has for a LID at a switch.
+type keptExit struct {
 	at   uint16
 	port ib.PortNum
 }
 
-// first is the graph of the engine. Switches are named by their places in it.
-type first struct {
+// firstRoutes is the graph of the engine. Switches are named by their places in it.
+type firstRoutes struct {
 	guids []ib.NodeGUID
 	// The links of switch s are firstLink[s] to firstLink[s+1]-1, by port.
 	firstLink []int32
@@ -35,18 +34,18 @@ type first struct {
 	port      []ib.PortNum
 	back      []ib.PortNum // the port at the other end
 	order     []uint16
-	ends      []graph.End // by LID, without those beyond the first of a range
-	links     [][]int32   // by place and port: the link, -1 for none
+	ends      []End     // by LID, without those beyond the first of a range
+	links     [][]int32 // by place and port: the link, -1 for none
 }
 
-// Keep keeps the routes of an engine for a graph. It is nil where the engine tells no order,
+// KeepRoutes keeps the routes of an engine for a graph. It is nil where the engine tells no order,
 // or needs more than one virtual lane.
-func Keep(g *graph.Graph, r *graph.Routes) *Kept {
+func KeepRoutes(g *Graph, r *Routes) *KeptRoutes {
 	if r.Order == nil || r.Lanes != nil {
 		return nil
 	}
-	f := &first{firstLink: g.First, to: g.To, port: g.Port, order: r.Order}
-	k := &Kept{first: f, rows: make([][]ib.PortNum, len(g.Nodes)), moved: map[ib.LID][]exit{}}
+	f := &firstRoutes{firstLink: g.First, to: g.To, port: g.Port, order: r.Order}
+	k := &KeptRoutes{firstRoutes: f, rows: make([][]ib.PortNum, len(g.Nodes)), moved: map[ib.LID][]keptExit{}}
 	f.guids = make([]ib.NodeGUID, len(g.Nodes))
 	for s, n := range g.Nodes {
 		f.guids[s], k.rows[s] = n.GUID(), r.Linear[n.Index]
@@ -55,12 +54,12 @@ func Keep(g *graph.Graph, r *graph.Routes) *Kept {
 	for l, b := range g.Back {
 		f.back[l] = g.Port[b]
 	}
-	f.ends = slices.SortedFunc(slices.Values(g.Ends), func(a, b graph.End) int { return cmp.Compare(a.LID, b.LID) })
+	f.ends = slices.SortedFunc(slices.Values(g.Ends), func(a, b End) int { return cmp.Compare(a.LID, b.LID) })
 	return k
 }
 
 // index finds links by their ports.
-func (f *first) index() {
+func (f *firstRoutes) index() {
 	if f.links != nil {
 		return
 	}
@@ -74,30 +73,30 @@ func (f *first) index() {
 	}
 }
 
-// later is a later graph in terms of the first.
-type later struct {
-	k *Kept
+// laterGraph is a later graph in terms of the first.
+type laterGraph struct {
+	k *KeptRoutes
 	// place is, by place of the later graph, that of the first; alive tells which links
 	// there are.
 	place []uint16
 	alive []bool
 	lost  []int32 // links that are missing
-	ends  []graph.End
+	ends  []End
 }
 
 // On are the routes for a later graph; ok is false where it has something that the first
 // graph has not, and where the routes cannot be repaired.
-func (k *Kept) On(g *graph.Graph) (out *Kept, ok bool) {
+func (k *KeptRoutes) On(g *Graph) (out *KeptRoutes, ok bool) {
 	k.index()
-	l := &later{k: k}
+	l := &laterGraph{k: k}
 	if !l.match(g) || !l.matchEnds(g) {
 		return nil, false
 	}
-	m := &repairing{later: l, rows: slices.Clone(k.rows), own: make([]bool, len(k.rows)), moved: make(map[ib.LID][]exit, len(k.moved))}
+	m := &repairing{laterGraph: l, rows: slices.Clone(k.rows), own: make([]bool, len(k.rows)), moved: make(map[ib.LID][]keptExit, len(k.moved))}
 	if !m.repair() {
 		return nil, false
 	}
-	out = &Kept{first: k.first, rows: m.rows, moved: m.moved, Missing: len(l.lost) / 2}
+	out = &KeptRoutes{firstRoutes: k.firstRoutes, rows: m.rows, moved: m.moved, Missing: len(l.lost) / 2}
 	for _, all := range m.moved {
 		out.Moved += len(all)
 	}
@@ -105,7 +104,7 @@ func (k *Kept) On(g *graph.Graph) (out *Kept, ok bool) {
 }
 
 // Linear are the tables for the graph of On, by Node.Index.
-func (k *Kept) Linear(g *graph.Graph) [][]ib.PortNum {
+func (k *KeptRoutes) Linear(g *Graph) [][]ib.PortNum {
 	out := make([][]ib.PortNum, len(g.Index))
 	at := 0
 	for _, n := range g.Nodes {
@@ -118,8 +117,8 @@ func (k *Kept) Linear(g *graph.Graph) [][]ib.PortNum {
 }
 
 // match finds the switches and links of a graph among those of the first.
-func (l *later) match(g *graph.Graph) bool {
-	f := l.k.first
+func (l *laterGraph) match(g *Graph) bool {
+	f := l.k.firstRoutes
 	l.place, l.alive = make([]uint16, len(g.Nodes)), make([]bool, len(f.to))
 	at := 0
 	for s, n := range g.Nodes { // both are ordered by GUID
@@ -150,8 +149,8 @@ func (l *later) match(g *graph.Graph) bool {
 }
 
 // matchEnds finds the end ports of a graph among those of the first.
-func (l *later) matchEnds(g *graph.Graph) bool {
-	l.ends = slices.SortedFunc(slices.Values(g.Ends), func(a, b graph.End) int { return cmp.Compare(a.LID, b.LID) })
+func (l *laterGraph) matchEnds(g *Graph) bool {
+	l.ends = slices.SortedFunc(slices.Values(g.Ends), func(a, b End) int { return cmp.Compare(a.LID, b.LID) })
 	known := l.k.ends
 	for i := range l.ends {
 		e := &l.ends[i]

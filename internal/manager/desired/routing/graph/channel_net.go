@@ -1,23 +1,23 @@
-// Package channel is the channels between the switches of a graph, with parallel cables
-// taken as one, and a check that packets on them never wait for each other in a circle.
+// Channels are the channels between the switches of a graph, with parallel cables taken
+// as one; Waits checks that packets on them never wait for each other in a circle.
 //
 // Engines for regular graphs share it. Most of their paths follow a rule by which no
 // circle can arise. Those that cannot, because something on the way is broken, get a
 // layer one by one, the first in which they close no circle.
-package channel
+
+package graph
 
 import (
 	"cmp"
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 )
 
-// Net is the channels of a graph. Those of switch s are First[s] to First[s+1]-1, by the
+// Channels is the channels of a graph. Those of switch s are First[s] to First[s+1]-1, by the
 // place of the neighbour; no two of them lead to the same neighbour.
-type Net struct {
-	*graph.Graph
+type Channels struct {
+	*Graph
 	First []int32
 	// From and To are the switches at the ends of a channel, Back is the channel of the
 	// same cables in the other direction.
@@ -27,9 +27,9 @@ type Net struct {
 	Ports [][]ib.PortNum
 }
 
-// New returns the channels of g.
-func New(g *graph.Graph) *Net {
-	n := &Net{Graph: g, First: make([]int32, 1, len(g.Nodes)+1)}
+// NewChannels returns the channels of g.
+func NewChannels(g *Graph) *Channels {
+	n := &Channels{Graph: g, First: make([]int32, 1, len(g.Nodes)+1)}
 	var links []int32
 	for s := range g.Nodes {
 		links = links[:0]
@@ -57,7 +57,7 @@ func New(g *graph.Graph) *Net {
 }
 
 // Between is the channel from one switch to another, -1 where there is none.
-func (n *Net) Between(from, to uint16) int32 {
+func (n *Channels) Between(from, to uint16) int32 {
 	first, end := n.First[from], n.First[from+1]
 	i, found := slices.BinarySearch(n.To[first:end], to)
 	if !found {
@@ -68,7 +68,7 @@ func (n *Net) Between(from, to uint16) int32 {
 
 // Parts returns the switches of each part of the graph that has no link to the others,
 // each in rising order.
-func (n *Net) Parts() [][]uint16 {
+func (n *Channels) Parts() [][]uint16 {
 	var out [][]uint16
 	seen := make([]bool, len(n.Nodes))
 	dist := make([]uint16, len(n.Nodes))
@@ -88,7 +88,7 @@ func (n *Net) Parts() [][]uint16 {
 
 // Port is the exit port of a channel for a LID: LIDs that follow each other take the
 // cables in turn.
-func (n *Net) Port(c int32, lid ib.LID) ib.PortNum {
+func (n *Channels) Port(c int32, lid ib.LID) ib.PortNum {
 	ports := n.Ports[c]
 	if len(ports) == 1 {
 		return ports[0]
