@@ -21,8 +21,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/charge"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
-	"github.com/ibwarden/ibwarden/internal/manager/links"
 	"github.com/ibwarden/ibwarden/internal/manager/phases"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/perfmgr"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
@@ -104,8 +104,8 @@ func told() *Observer {
 		}
 	}
 	o.Event(at(0), "another", event.Deferred{})
-	o.Event(at(100), "link", links.Down{})
-	o.Event(at(200), "link", links.Up{})
+	o.Event(at(100), "link", watch.LinksDown{})
+	o.Event(at(200), "link", watch.LinksUp{})
 	o.Event(at(300), "policy", event.PolicyGiven{})
 	o.Event(at(310), "verdict", event.Completed{Result: &event.Result{
 		Counts: observed.Counts{Nodes: 106, Switches: 31, CAs: 41, Routers: 34, Links: 107},

@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
-	"github.com/ibwarden/ibwarden/internal/manager/links"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/perfmgr"
 )
@@ -108,14 +108,14 @@ func Describe(e event.Event) EventDescription {
 // seen describes what was seen of devices.
 func (d *EventDescription) seen(e event.Event) {
 	switch e := e.(type) {
-	case links.Down:
-		d.set(slog.LevelWarn, "link-down", slog.Any("links", append([]links.Link{}, e.Links...)), slog.Any("gone", append([]links.Device{}, e.Gone...)))
+	case watch.LinksDown:
+		d.set(slog.LevelWarn, "link-down", slog.Any("links", append([]watch.Link{}, e.Links...)), slog.Any("gone", append([]watch.Device{}, e.Gone...)))
 		d.Each = true
-	case links.Up:
-		d.set(slog.LevelInfo, "link-up", slog.Any("links", append([]links.Link{}, e.Links...)), slog.Any("new", append([]links.Device{}, e.New...)))
+	case watch.LinksUp:
+		d.set(slog.LevelInfo, "link-up", slog.Any("links", append([]watch.Link{}, e.Links...)), slog.Any("new", append([]watch.Device{}, e.New...)))
 		d.Each = true
-	case links.Again:
-		d.set(slog.LevelInfo, "link-changed", slog.Any("links", append([]links.Link{}, e.Links...)), slog.String("reason", e.Reason))
+	case watch.LinksAgain:
+		d.set(slog.LevelInfo, "link-changed", slog.Any("links", append([]watch.Link{}, e.Links...)), slog.String("reason", e.Reason))
 	case event.Rerouted:
 		d.set(slog.LevelInfo, "rerouted", slog.Int("writes", e.Writes), slog.Int("failures", e.Failures))
 		if e.Failures > 0 {

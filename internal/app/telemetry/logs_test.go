@@ -26,10 +26,10 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
-	"github.com/ibwarden/ibwarden/internal/manager/links"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/perfmgr"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -107,9 +107,9 @@ var events = []struct {
 	{event.Released{To: 7, Ports: 3}, slog.LevelWarn},
 	{keying.Given{Ports: 3}, slog.LevelInfo},
 	{keying.Given{Ports: 3, Failures: 1}, slog.LevelWarn},
-	{links.Down{Links: []links.Link{{A: links.End{Name: "leaf-1:5"}, B: links.End{Name: "spine-1:1"}}}}, slog.LevelWarn},
-	{links.Up{New: []links.Device{{Name: "red-1", GUID: 7}}}, slog.LevelInfo},
-	{links.Again{Reason: "leaf-1:5 went from Active to Initialize"}, slog.LevelInfo},
+	{watch.LinksDown{Links: []watch.Link{{A: watch.LinkEnd{Name: "leaf-1:5"}, B: watch.LinkEnd{Name: "spine-1:1"}}}}, slog.LevelWarn},
+	{watch.LinksUp{New: []watch.Device{{Name: "red-1", GUID: 7}}}, slog.LevelInfo},
+	{watch.LinksAgain{Reason: "leaf-1:5 went from Active to Initialize"}, slog.LevelInfo},
 }
 
 // Every type that is an event has a level, a name, one line, and says the same as

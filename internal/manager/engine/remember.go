@@ -2,7 +2,7 @@ package engine
 
 import (
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
-	"github.com/ibwarden/ibwarden/internal/manager/links"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -23,7 +23,7 @@ func (e *Engine) remember(old *observed.Fabric) {
 	e.unseen = facts.UnseenAfter(old, e.fabric, e.ends, before, e.known.Fences, e.cabling.list)
 	e.fabric.Recall(old)
 	facts.RecallUnseen(e.fabric, e.ends, before)
-	down, up := links.Compare(old, e.fabric)
+	down, up := watch.CompareLinks(old, e.fabric)
 	if len(down.Links)+len(down.Gone) > 0 {
 		e.emit(down)
 	}

@@ -1,4 +1,4 @@
-package links
+package watch
 
 import (
 	"fmt"
@@ -61,7 +61,7 @@ func TestCompare(t *testing.T) {
 		"a host is gone":  {old: pair(), now: fewer, down: []string{"x:1 - y:1", "x:2 - h1", "y:2 - h2"}, gone: []string{"h2"}},
 		"a host is new":   {old: fewer, now: pair(), up: []string{"x:1 - y:1", "x:2 - h1", "y:2 - h2"}, newcomer: []string{"h2"}},
 	} {
-		down, up := Compare(c.old, c.now)
+		down, up := CompareLinks(c.old, c.now)
 		var left, came []string
 		for _, d := range down.Gone {
 			left = append(left, d.Name)
@@ -95,7 +95,7 @@ func TestLinkOf(t *testing.T) {
 // led.
 func TestAgain(t *testing.T) {
 	old, now := pair(), pair("h2")
-	var e Again
+	var e LinksAgain
 	x, y := old.Nodes[0], old.Nodes[1]
 	e.Add(now, &x.Ports[1], "a trap")
 	e.Add(now, &y.Ports[1], "another trap")
@@ -112,14 +112,14 @@ func TestAgain(t *testing.T) {
 
 // A sentence names some and counts the others.
 func TestText(t *testing.T) {
-	var many Down
-	for i := range named + 2 {
-		many.Links = append(many.Links, Link{End{Name: fmt.Sprint("s:", i)}, End{Name: fmt.Sprint("h", i)}})
+	var many LinksDown
+	for i := range linksNamed + 2 {
+		many.Links = append(many.Links, Link{LinkEnd{Name: fmt.Sprint("s:", i)}, LinkEnd{Name: fmt.Sprint("h", i)}})
 	}
 	for want, e := range map[string]fmt.Stringer{
-		"link down: x - y; gone: h1 (0x0000000000000007)":                 Down{[]Link{{End{Name: "x"}, End{Name: "y"}}}, []Device{{"h1", 7}}},
+		"link down: x - y; gone: h1 (0x0000000000000007)":                 LinksDown{[]Link{{LinkEnd{Name: "x"}, LinkEnd{Name: "y"}}}, []Device{{"h1", 7}}},
 		"6 links down: s:0 - h0, s:1 - h1, s:2 - h2, s:3 - h3 and 2 more": many,
-		"new: h1 (0x0000000000000007)":                                    Up{New: []Device{{"h1", 7}}},
+		"new: h1 (0x0000000000000007)":                                    LinksUp{New: []Device{{"h1", 7}}},
 	} {
 		if got := e.String(); got != want {
 			t.Errorf("%q, want %q", got, want)

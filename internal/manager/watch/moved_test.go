@@ -1,4 +1,4 @@
-package moved
+package watch
 
 import (
 	"testing"
@@ -14,7 +14,7 @@ func TestSilenceIsFollowedSooner(t *testing.T) {
 	leaf := b.Switch(4, "leaf")
 	mute, flapping, both := b.Host(leaf, "mute").Peer, b.Host(leaf, "flapping").Peer, b.Host(leaf, "both").Peer
 	b.ManagedFrom(b.Host(leaf, "manager"))
-	var x Links
+	var x ChangedLinks
 	counts := make(map[string]int)
 	for now := time.Duration(0); now < 20*time.Second; now += 50 * time.Millisecond {
 		x.AddMute(now, mute, "mute")

@@ -1,6 +1,7 @@
-// Package links lists the links and devices that appeared or disappeared between two
+// CompareLinks lists the links and devices that appeared or disappeared between two
 // snapshots.
-package links
+
+package watch
 
 import (
 	"fmt"
@@ -11,8 +12,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// End is one end of a link: a port, by the name of its device.
-type End struct {
+// LinkEnd is one end of a link: a port, by the name of its device.
+type LinkEnd struct {
 	Name string      `json:"name"`
 	Node ib.NodeGUID `json:"node_guid"`
 	Port ib.PortNum  `json:"port"`
@@ -20,8 +21,8 @@ type End struct {
 
 // Link is a cable.
 type Link struct {
-	A End `json:"a"`
-	B End `json:"b"`
+	A LinkEnd `json:"a"`
+	B LinkEnd `json:"b"`
 }
 
 // Device is a node.
@@ -30,27 +31,27 @@ type Device struct {
 	GUID ib.NodeGUID `json:"node_guid"`
 }
 
-// Down is an event: links went down, and devices with them.
-type Down struct {
+// LinksDown is an event: links went down, and devices with them.
+type LinksDown struct {
 	Links []Link   `json:"links"`
 	Gone  []Device `json:"gone"`
 }
 
-// Up is an event: links came up, and devices with them.
-type Up struct {
+// LinksUp is an event: links came up, and devices with them.
+type LinksUp struct {
 	Links []Link   `json:"links"`
 	New   []Device `json:"new"`
 }
 
-// Again is an event: links were looked at again, and lead where they led. Reason is
+// LinksAgain is an event: links were looked at again, and lead where they led. Reason is
 // that of the first.
-type Again struct {
+type LinksAgain struct {
 	Links  []Link `json:"links"`
 	Reason string `json:"reason"`
 }
 
 // Add adds the link of a port, if it has one that is in a new snapshot too.
-func (e *Again) Add(now *observed.Fabric, p *observed.Port, reason string) {
+func (e *LinksAgain) Add(now *observed.Fabric, p *observed.Port, reason string) {
 	if !leads(now, p) || slices.Contains(e.Links, LinkOf(p)) {
 		return // or both its ends have moved
 	}
@@ -59,23 +60,23 @@ func (e *Again) Add(now *observed.Fabric, p *observed.Port, reason string) {
 	}
 }
 
-// place is a port.
-type place struct {
+// portPlace is a port.
+type portPlace struct {
 	node ib.NodeGUID
 	num  ib.PortNum
 }
 
-// Compare says what is otherwise in a new snapshot than it was in an old one.
-// There is nothing to tell where both lists of Down, or of Up, are empty.
-func Compare(old, now *observed.Fabric) (down Down, up Up) {
+// CompareLinks says what is otherwise in a new snapshot than it was in an old one.
+// There is nothing to tell where both lists of LinksDown, or of LinksUp, are empty.
+func CompareLinks(old, now *observed.Fabric) (down LinksDown, up LinksUp) {
 	was, is := cabled(old), cabled(now)
 	for _, l := range old.Links() {
-		if is[at(l.A)] != at(l.B) {
+		if is[placeOf(l.A)] != placeOf(l.B) {
 			down.Links = append(down.Links, LinkOf(l.A))
 		}
 	}
 	for _, l := range now.Links() {
-		if was[at(l.A)] != at(l.B) {
+		if was[placeOf(l.A)] != placeOf(l.B) {
 			up.Links = append(up.Links, LinkOf(l.A))
 		}
 	}
@@ -92,14 +93,14 @@ func Compare(old, now *observed.Fabric) (down Down, up Up) {
 	return down, up
 }
 
-func at(p *observed.Port) place { return place{p.Node.GUID(), p.Num} }
+func placeOf(p *observed.Port) portPlace { return portPlace{p.Node.GUID(), p.Num} }
 
-func cabled(f *observed.Fabric) map[place]place {
-	out := make(map[place]place)
+func cabled(f *observed.Fabric) map[portPlace]portPlace {
+	out := make(map[portPlace]portPlace)
 	for _, n := range f.Nodes {
 		for i := range n.Ports {
 			if p := &n.Ports[i]; p.Peer != nil {
-				out[at(p)] = at(p.Peer)
+				out[placeOf(p)] = placeOf(p.Peer)
 			}
 		}
 	}
@@ -114,7 +115,7 @@ func LinkOf(p *observed.Port) Link {
 	if ends || switches && q.Node.GUID() < p.Node.GUID() {
 		p, q = q, p
 	}
-	return Link{end(p), end(q)}
+	return Link{linkEnd(p), linkEnd(q)}
 }
 
 // leads reports whether the link of a port of another snapshot is in this one too.
@@ -124,51 +125,51 @@ func leads(f *observed.Fabric, p *observed.Port) bool {
 		return false
 	}
 	same := n.Port(p.Num)
-	return same != nil && same.Peer != nil && at(same.Peer) == at(p.Peer)
+	return same != nil && same.Peer != nil && placeOf(same.Peer) == placeOf(p.Peer)
 }
 
-func end(p *observed.Port) End { return End{p.String(), p.Node.GUID(), p.Num} }
+func linkEnd(p *observed.Port) LinkEnd { return LinkEnd{p.String(), p.Node.GUID(), p.Num} }
 
 func (l Link) String() string { return l.A.Name + " - " + l.B.Name }
 
 func (d Device) String() string { return fmt.Sprintf("%s (%s)", d.Name, d.GUID) }
 
-// named is how many links, or devices, a sentence names.
-const named = 4
+// linksNamed is how many links, or devices, a sentence names.
+const linksNamed = 4
 
-// list names some of what there is.
-func list[T fmt.Stringer](all []T) string {
+// listed names some of what there is.
+func listed[T fmt.Stringer](all []T) string {
 	var out []string
 	for i, x := range all {
-		if i == named {
-			return strings.Join(out, ", ") + fmt.Sprintf(" and %d more", len(all)-named)
+		if i == linksNamed {
+			return strings.Join(out, ", ") + fmt.Sprintf(" and %d more", len(all)-linksNamed)
 		}
 		out = append(out, x.String())
 	}
 	return strings.Join(out, ", ")
 }
 
-func count(n int, thing, things string) string {
+func counted(n int, thing, things string) string {
 	if n == 1 {
 		return thing
 	}
 	return fmt.Sprintf("%d %s", n, things)
 }
 
-func say(links []Link, way string, devices []Device, them string) string {
+func sayLinks(links []Link, way string, devices []Device, them string) string {
 	var parts []string
 	if len(links) > 0 {
-		parts = append(parts, count(len(links), "link", "links")+" "+way+": "+list(links))
+		parts = append(parts, counted(len(links), "link", "links")+" "+way+": "+listed(links))
 	}
 	if len(devices) > 0 {
-		parts = append(parts, them+": "+list(devices))
+		parts = append(parts, them+": "+listed(devices))
 	}
 	return strings.Join(parts, "; ")
 }
 
-func (e Down) String() string { return say(e.Links, "down", e.Gone, "gone") }
-func (e Up) String() string   { return say(e.Links, "up", e.New, "new") }
+func (e LinksDown) String() string { return sayLinks(e.Links, "down", e.Gone, "gone") }
+func (e LinksUp) String() string   { return sayLinks(e.Links, "up", e.New, "new") }
 
-func (e Again) String() string {
-	return count(len(e.Links), "link", "links") + " looked at again: " + list(e.Links) + "; " + e.Reason
+func (e LinksAgain) String() string {
+	return counted(len(e.Links), "link", "links") + " looked at again: " + listed(e.Links) + "; " + e.Reason
 }

@@ -1,4 +1,4 @@
-package moved
+package watch
 
 import (
 	"slices"
@@ -10,14 +10,14 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
-// TestLinks enters links, follows them when their time has come, in the order of their places, and
+// TestChangedLinks enters links, follows them when their time has come, in the order of their places, and
 // forgets them.
-func TestLinks(t *testing.T) {
+func TestChangedLinks(t *testing.T) {
 	b := subnettest.New()
 	leaf := b.Switch(6, "leaf")
 	first, second, third := b.Host(leaf, "first").Peer, b.Host(leaf, "second").Peer, b.Host(leaf, "third").Peer
 	b.ManagedFrom(b.Host(leaf, "manager"))
-	var x Links
+	var x ChangedLinks
 	if _, some := x.Due(); some || x.Len() != 0 || x.OutOfDate(b.Fabric) || x.Fallen(b.Fabric) {
 		t.Error("an empty one has links")
 	}
@@ -69,7 +69,7 @@ func TestOften(t *testing.T) {
 	leaf := b.Switch(6, "leaf")
 	p := b.Host(leaf, "host").Peer
 	b.ManagedFrom(b.Host(leaf, "manager"))
-	var x Links
+	var x ChangedLinks
 	var now time.Duration
 	for range 100 {
 		now += 10 * time.Millisecond
@@ -94,7 +94,7 @@ func TestGone(t *testing.T) {
 	leaf := b.Switch(6, "leaf")
 	first, second, third := b.Host(leaf, "first").Peer, b.Host(leaf, "second").Peer, &leaf.Ports[6]
 	b.ManagedFrom(b.Host(leaf, "manager"))
-	var x Links
+	var x ChangedLinks
 	for _, p := range []*observed.Port{first, second, third} {
 		x.Add(0, p, "moved", 0)
 	}
@@ -136,7 +136,7 @@ func TestFallen(t *testing.T) {
 		subnettest.SetLink(host, smp.PortDown, smp.PhysPolling)
 		subnettest.SetLink(between, smp.PortDown, smp.PhysPolling)
 		leaf.Ports[0].Info.PortState, leaf.Ports[0].Info.PortPhysicalState = smp.PortDown, smp.PhysPolling
-		var x Links
+		var x ChangedLinks
 		x.Add(0, c.change(between, host), "moved", 0)
 		if got := x.Fallen(b.Fabric); got != c.want {
 			t.Errorf("%s: fallen %v, want %v", c.name, got, c.want)

@@ -1,4 +1,4 @@
-package links
+package watch
 
 import (
 	"testing"
@@ -32,13 +32,13 @@ func TestAgainIsTheSameCable(t *testing.T) {
 		_, _, host := site()
 		before := host.Peer
 		x.change(now, leaf, before)
-		var e Again
+		var e LinksAgain
 		e.Add(now, before, "a test")
 		if got := len(e.Links) == 1; got != x.want || got && e.Reason != "a test" {
 			t.Errorf("%s: %+v", x.name, e)
 		}
 	}
-	var e Again
+	var e LinksAgain
 	_, _, host := site()
 	if e.Add(observed.NewFabric(), host.Peer, "a test"); len(e.Links) != 0 {
 		t.Errorf("a device that is gone: %+v", e)
