@@ -18,7 +18,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/pm"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/manager/charge"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/phases"
@@ -133,7 +132,7 @@ func everything() *State {
 	s := &State{
 		Made: time.Unix(990, 0), Version: "v1", GoVersion: "go1",
 		Manager:        event.Status{State: smp.SMStandby, Others: 2, Rogues: 3, Sweeps: event.Sweeps{Full: 4, Links: 5, Light: 6}, Guards: true},
-		Charge:         charge.Status{Masters: 7, Changes: 8, Flapping: true, OtherPolicies: 9},
+		Charge:         event.MasterStatus{Masters: 7, Changes: 8, Flapping: true, OtherPolicies: 9},
 		SMPs:           []Labelled{{[]string{"Get", "NodeInfo"}, 10}},
 		Requests:       []Labelled{{[]string{"Get", "NodeInfo", "answered"}, 11}},
 		Window:         transact.Counts{Sent: 12, Retried: 13, Extra: 100, Answered: 14, Failed: 15, Unmatched: 16},

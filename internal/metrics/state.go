@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/manager/charge"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/phases"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -22,7 +21,7 @@ type State struct {
 	Version, GoVersion string
 	Manager            event.Status
 	// Charge is who is in charge, and Managers are the managers that are known.
-	Charge         charge.Status
+	Charge         event.MasterStatus
 	Managers       []SubnetManager
 	SMPs           []Labelled // by method and attribute
 	Requests       []Labelled // by method, attribute and result

@@ -7,7 +7,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/charge"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
@@ -86,7 +85,7 @@ func Describe(e event.Event) EventDescription {
 	case event.RogueManager:
 		d.set(slog.LevelError, "rogue-manager", slog.Any("port_guid", e.Port), slog.String("at", e.At), slog.String("reason", e.Reason))
 		d.Each = true // there is one for each port and reason
-	case charge.None, charge.Several, charge.One, charge.Changed, charge.Flapping, charge.OtherPolicy, charge.SamePolicy:
+	case event.NoMaster, event.SeveralMasters, event.OneMaster, event.MasterChanged, event.MasterFlapping, event.OtherPolicy, event.SamePolicy:
 		d.charge(e)
 	case event.Drifted:
 		d.set(slog.LevelWarn, "foreign-change", port("port", e.Op.Port), slog.String("attribute", smp.AttributeName(e.Op.Attribute)), slog.String("modifier", fmt.Sprintf("0x%08x", e.Op.Modifier)))

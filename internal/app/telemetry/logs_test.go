@@ -22,7 +22,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
-	"github.com/ibwarden/ibwarden/internal/manager/charge"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
@@ -77,14 +76,14 @@ var events = []struct {
 	{event.Asked{Alone: true}, slog.LevelDebug},
 	{event.Unexpected{Port: 7, At: "mgmt-2"}, slog.LevelError},
 	{event.RogueManager{Port: 7, At: "mgmt-2", Reason: "why"}, slog.LevelError},
-	{charge.None{Last: charge.Master{Port: 7, Name: "mgmt-2", Counts: true}}, slog.LevelError},
-	{charge.Several{Masters: []charge.Master{{Port: 7, Name: "mgmt-2", Counts: true}}, Count: 2}, slog.LevelError},
-	{charge.One{Master: charge.Master{Port: 7, Name: "mgmt-2", Counts: true}}, slog.LevelInfo},
-	{charge.Changed{From: charge.Master{Port: 7, Name: "mgmt-2"}, To: charge.Master{Port: 9, Name: "mgmt-1"}}, slog.LevelWarn},
-	{charge.OtherPolicy{Managers: []charge.Master{{Port: 7, Name: "mgmt-2", Counts: true}}, Count: 1}, slog.LevelWarn},
-	{charge.SamePolicy{}, slog.LevelInfo},
+	{event.NoMaster{Last: event.Master{Port: 7, Name: "mgmt-2", Counts: true}}, slog.LevelError},
+	{event.SeveralMasters{Masters: []event.Master{{Port: 7, Name: "mgmt-2", Counts: true}}, Count: 2}, slog.LevelError},
+	{event.OneMaster{Master: event.Master{Port: 7, Name: "mgmt-2", Counts: true}}, slog.LevelInfo},
+	{event.MasterChanged{From: event.Master{Port: 7, Name: "mgmt-2"}, To: event.Master{Port: 9, Name: "mgmt-1"}}, slog.LevelWarn},
+	{event.OtherPolicy{Managers: []event.Master{{Port: 7, Name: "mgmt-2", Counts: true}}, Count: 1}, slog.LevelWarn},
+	{event.SamePolicy{}, slog.LevelInfo},
 	{event.Guarding{Reason: "0x0000000000000007 does not answer"}, slog.LevelError},
-	{charge.Flapping{Changes: 4, Within: time.Minute, Master: charge.Master{Port: 7, Name: "mgmt-2"}}, slog.LevelError},
+	{event.MasterFlapping{Changes: 4, Within: time.Minute, Master: event.Master{Port: 7, Name: "mgmt-2"}}, slog.LevelError},
 	{event.Stopped{Port: leafPort(), Counters: []observed.Violations{observed.PKeyViolations}}, slog.LevelWarn},
 	{perfmgr.Dropped{Port: leafPort(), Counter: perfmgr.PortXmitConstraintErrors, Packets: 3}, slog.LevelWarn},
 	{event.Drifted{Op: plan.Op{Port: leafPort(), Attribute: smp.AttrPKeyTable, Modifier: 3}}, slog.LevelWarn},

@@ -1,10 +1,11 @@
-// Package charge watches who is in charge of a subnet: whether nobody is master, or two
+// MasterWatch watches who is in charge of a subnet: whether nobody is master, or two
 // managers are, or the master has changed, once or again and again, and whether partners
 // have another policy.
 //
-// In: the managers that are known, about once a second (See). Out: events, and a Status
-// for metrics.
-package charge
+// In: the managers that are known, about once a second (See). Out: events, and a
+// MasterStatus for metrics.
+
+package event
 
 import (
 	"cmp"
@@ -15,20 +16,19 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 const (
-	// NoneGrace is how long nobody has to be master before that is told: an election takes
+	// NoMasterGrace is how long nobody has to be master before that is told: an election takes
 	// a moment.
-	NoneGrace = 5 * time.Second
-	// TwoGrace is the same for two masters: in a handover both are for a moment.
-	TwoGrace = 3 * time.Second
-	// AskEvery is how often the managers are to be asked, and Stale how old an answer may
+	NoMasterGrace = 5 * time.Second
+	// TwoMastersGrace is the same for two masters: in a handover both are for a moment.
+	TwoMastersGrace = 3 * time.Second
+	// AskMastersEvery is how often the managers are to be asked, and StaleAnswer how old an answer may
 	// be that counts.
-	AskEvery = 10 * time.Second
-	Stale    = 3 * AskEvery
+	AskMastersEvery = 10 * time.Second
+	StaleAnswer     = 3 * AskMastersEvery
 	// FlapChanges changes of the master within FlapTime are flapping. It has ended when
 	// the master has not changed for that time.
 	FlapChanges = 4
@@ -48,41 +48,42 @@ type Master struct {
 
 func (m Master) String() string { return fmt.Sprintf("%s (port %s)", m.Name, m.Port) }
 
-// None reports whether no manager is master.
-type None struct{ Last Master } // Last was master before; its Port is 0 for nobody
+// NoMaster says that no manager is master.
+type NoMaster struct{ Last Master } // Last was master before; its Port is 0 for nobody
 
-// Several reports whether more than one manager is master.
-type Several struct {
+// SeveralMasters says that more than one manager is master.
+type SeveralMasters struct {
 	Masters []Master // the first of them
 	Count   int
 }
 
-// One reports whether one manager alone is master again, after None or Several.
-type One struct{ Master Master }
+// OneMaster says that one manager alone is master again, after NoMaster or
+// SeveralMasters.
+type OneMaster struct{ Master Master }
 
-// Changed reports whether another manager is master than before.
-type Changed struct{ From, To Master }
+// MasterChanged says that another manager is master than before.
+type MasterChanged struct{ From, To Master }
 
-// Flapping reports whether the master changes again and again.
-type Flapping struct {
+// MasterFlapping says that the master changes again and again.
+type MasterFlapping struct {
 	Changes int
 	Within  time.Duration
 	Master  Master
 }
 
-func (e None) String() string {
+func (e NoMaster) String() string {
 	if e.Last.Port == 0 {
 		return "ALARM: no subnet manager is master of the subnet"
 	}
 	return "ALARM: no subnet manager is master of the subnet; the last was " + e.Last.String()
 }
 
-func (e Several) String() string {
-	return fmt.Sprintf("ALARM: %d subnet managers are master: %s", e.Count, named(e.Masters))
+func (e SeveralMasters) String() string {
+	return fmt.Sprintf("ALARM: %d subnet managers are master: %s", e.Count, namedMasters(e.Masters))
 }
 
-// named names managers.
-func named(list []Master) string {
+// namedMasters names managers.
+func namedMasters(list []Master) string {
 	names := make([]string, 0, len(list))
 	for _, m := range list {
 		text := m.String()
@@ -94,18 +95,18 @@ func named(list []Master) string {
 	return strings.Join(names, "; ")
 }
 
-func (e One) String() string { return e.Master.String() + " alone is master" }
+func (e OneMaster) String() string { return e.Master.String() + " alone is master" }
 
-func (e Changed) String() string {
+func (e MasterChanged) String() string {
 	return fmt.Sprintf("the subnet manager that is master has changed: %s, was %s", e.To, e.From)
 }
 
-func (e Flapping) String() string {
+func (e MasterFlapping) String() string {
 	return fmt.Sprintf("ALARM: the subnet manager that is master has changed %d times within %v; now it is %s", e.Changes, e.Within, e.Master)
 }
 
-// Status is who is in charge.
-type Status struct {
+// MasterStatus is who is in charge.
+type MasterStatus struct {
 	// Masters is how many managers are master, Changes how often another one came to be.
 	Masters  int
 	Changes  uint64
@@ -114,9 +115,9 @@ type Status struct {
 	OtherPolicies int
 }
 
-// Watch watches who is in charge. The zero value has seen nothing.
-type Watch struct {
-	status Status
+// MasterWatch watches who is in charge. The zero value has seen nothing.
+type MasterWatch struct {
+	status MasterStatus
 	master Master // that was alone last
 	// off is since when there is none, or more than one, as count says; told, that it was
 	// told, and alarmed, that one alone is to be told.
@@ -126,15 +127,15 @@ type Watch struct {
 	told    bool
 	alarmed bool
 	changes []time.Duration // the last FlapChanges
-	policies
+	policyWatch
 }
 
 // Status is what was seen last.
-func (w *Watch) Status() Status { return w.status }
+func (w *MasterWatch) Status() MasterStatus { return w.status }
 
 // See takes the managers that are known at a time; nil while the subnet was not read. It
 // returns what is to be told.
-func (w *Watch) See(now time.Duration, known []observed.SubnetManager) (out []event.Event) {
+func (w *MasterWatch) See(now time.Duration, known []observed.SubnetManager) (out []Event) {
 	if known == nil {
 		return nil
 	}
@@ -146,12 +147,12 @@ func (w *Watch) See(now time.Duration, known []observed.SubnetManager) (out []ev
 	}
 	alone := masters[0]
 	if w.alarmed {
-		out = append(out, One{alone})
+		out = append(out, OneMaster{alone})
 	}
 	w.isOff, w.told, w.alarmed = false, false, false
 	if was := w.master; was.Port != 0 && was.Port != alone.Port {
 		w.status.Changes++
-		out = append(out, Changed{was, alone})
+		out = append(out, MasterChanged{was, alone})
 		if w.changes = append(w.changes, now); len(w.changes) > FlapChanges {
 			w.changes = w.changes[1:]
 		}
@@ -161,7 +162,7 @@ func (w *Watch) See(now time.Duration, known []observed.SubnetManager) (out []ev
 }
 
 // flapping looks whether the master changes too often.
-func (w *Watch) flapping(now time.Duration) (out []event.Event) {
+func (w *MasterWatch) flapping(now time.Duration) (out []Event) {
 	n := len(w.changes)
 	switch {
 	case n == 0:
@@ -169,29 +170,29 @@ func (w *Watch) flapping(now time.Duration) (out []event.Event) {
 		w.status.Flapping, w.changes = false, nil
 	case !w.status.Flapping && n == FlapChanges && now-w.changes[0] < FlapTime:
 		w.status.Flapping = true
-		out = append(out, Flapping{n, now - w.changes[0], w.master})
+		out = append(out, MasterFlapping{n, now - w.changes[0], w.master})
 	}
 	return out
 }
 
 // seeOff handles a subnet with no master, or several.
-func (w *Watch) seeOff(now time.Duration, masters []Master) []event.Event {
+func (w *MasterWatch) seeOff(now time.Duration, masters []Master) []Event {
 	count := min(len(masters), 2)
 	if !w.isOff || w.count != count {
 		w.isOff, w.count, w.off, w.told = true, count, now, false
 	}
-	grace := NoneGrace
+	grace := NoMasterGrace
 	if count > 0 {
-		grace = TwoGrace
+		grace = TwoMastersGrace
 	}
 	if w.told || now < w.off+grace {
 		return nil
 	}
 	w.told, w.alarmed = true, true
 	if count == 0 {
-		return []event.Event{None{w.master}}
+		return []Event{NoMaster{w.master}}
 	}
-	return []event.Event{Several{masters[:min(len(masters), mastersMax)], len(masters)}}
+	return []Event{SeveralMasters{masters[:min(len(masters), mastersMax)], len(masters)}}
 }
 
 // mastersOf are the managers that have answered lately that they are master: those that
@@ -199,7 +200,7 @@ func (w *Watch) seeOff(now time.Duration, masters []Master) []event.Event {
 func mastersOf(known []observed.SubnetManager) (out []Master) {
 	for i := range known {
 		m := &known[i]
-		if m.IsMaster() && m.Silent <= Stale && m.State == smp.SMMaster {
+		if m.IsMaster() && m.Silent <= StaleAnswer && m.State == smp.SMMaster {
 			out = append(out, Master{m.Port, m.Name, m.Counts()})
 		}
 	}

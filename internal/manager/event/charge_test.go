@@ -1,4 +1,4 @@
-package charge
+package event
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -35,30 +34,30 @@ func managers(letters string) []observed.SubnetManager {
 		case 'X':
 			m.Missed = 1
 		case 'O':
-			m.Silent = Stale + 1
+			m.Silent = StaleAnswer + 1
 		}
 		out = append(out, m)
 	}
 	return out
 }
 
-func told(list []event.Event) string {
+func told(list []Event) string {
 	var out []string
 	for _, e := range list {
 		switch e := e.(type) {
-		case None:
+		case NoMaster:
 			out = append(out, fmt.Sprintf("none, was %d", e.Last.Port))
-		case Several:
+		case SeveralMasters:
 			out = append(out, fmt.Sprintf("%d: %d", e.Count, e.Masters[0].Port))
-		case One:
+		case OneMaster:
 			out = append(out, fmt.Sprintf("one: %d", e.Master.Port))
-		case Changed:
+		case MasterChanged:
 			out = append(out, fmt.Sprintf("%d>%d", e.From.Port, e.To.Port))
 		case OtherPolicy:
 			out = append(out, fmt.Sprintf("%d other: %d", e.Count, e.Managers[0].Port))
 		case SamePolicy:
 			out = append(out, "same")
-		case Flapping:
+		case MasterFlapping:
 			out = append(out, fmt.Sprintf("flaps: %d in %v", e.Changes, e.Within))
 		}
 	}
@@ -89,7 +88,7 @@ func TestWatch(t *testing.T) {
 		{"flapping", []string{"0 MS", "1 SM=1>2", "2 MS=2>1", "3 SM=1>2", "4 MS=2>1, flaps: 4 in 3s", "5 SM=1>2", "604 SM", "605 SM", "606 MS=2>1"}},
 		{"changes that are far apart", []string{"0 MS", "1 SM=1>2", "301 MS=2>1", "501 SM=1>2", "601 MS=2>1"}},
 	} {
-		var w Watch
+		var w MasterWatch
 		for _, step := range c.steps {
 			var second int
 			var rest string
@@ -106,7 +105,7 @@ func TestWatch(t *testing.T) {
 			}
 		}
 	}
-	var w Watch
+	var w MasterWatch
 	if w.See(0, nil) != nil || w.See(time.Hour, nil) != nil {
 		t.Error("something is told of a subnet that was not read")
 	}
@@ -115,11 +114,11 @@ func TestWatch(t *testing.T) {
 // However many hosts claim to be master, an event names few of them, those that count
 // first, and says how many there are.
 func TestManyMasters(t *testing.T) {
-	var w Watch
+	var w MasterWatch
 	list := managers(strings.Repeat("m", 1000) + "M")
 	w.See(0, list)
-	out := w.See(TwoGrace, list)
-	e, is := out[0].(Several)
+	out := w.See(TwoMastersGrace, list)
+	e, is := out[0].(SeveralMasters)
 	if len(out) != 1 || !is || e.Count != 1001 || len(e.Masters) != mastersMax || e.Masters[0].Port != 1001 {
 		t.Fatalf("%+v", out)
 	}
