@@ -20,7 +20,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
-	"github.com/ibwarden/ibwarden/internal/manager/phases"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/perfmgr"
@@ -136,7 +136,7 @@ func everything() *State {
 		SMPs:           []Labelled{{[]string{"Get", "NodeInfo"}, 10}},
 		Requests:       []Labelled{{[]string{"Get", "NodeInfo", "answered"}, 11}},
 		Window:         transact.Counts{Sent: 12, Retried: 13, Extra: 100, Answered: 14, Failed: 15, Unmatched: 16},
-		Phases:         []phases.Phase{{Name: "discovery", Seconds: 1.5, FabricSeconds: 2.5, Sent: 17, Answered: 18, Repeated: 19, Lost: 20}},
+		Phases:         []sweep.Phase{{Name: "discovery", Seconds: 1.5, FabricSeconds: 2.5, Sent: 17, Answered: 18, Repeated: 19, Lost: 20}},
 		Administration: server.Counts{Refused: 21, Busy: 22, Dropped: 23, Malformed: 24, Reports: 25, Unreported: 26},
 		Answers:        []Labelled{{[]string{"Get", "PathRecord", "ok"}, 27}},
 		Alarms:         map[string]uint64{"delivered": 28},

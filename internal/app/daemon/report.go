@@ -7,7 +7,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/change"
-	"github.com/ibwarden/ibwarden/internal/manager/phases"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/names"
 )
 
@@ -25,7 +25,7 @@ type Report struct {
 	Proof    *isolation.Proof  `json:"proof"`
 	Writes   int               `json:"writes"`
 	SMPs     SMPs              `json:"smps"`
-	Phases   []phases.Phase    `json:"phases"`
+	Phases   []sweep.Phase     `json:"phases"`
 }
 
 // NewReport reports on what Apply returned; out may be nil.

@@ -1,4 +1,4 @@
-package phases
+package sweep
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ func at(seconds int, c transact.Counts) Moment {
 
 // TestSweeps: a sweep has the phases between two rests, each with its own times and packets.
 func TestSweeps(t *testing.T) {
-	var r Record
+	var r PhaseRecord
 	r.End(at(0, transact.Counts{})) // a rest before anything
 	if got := r.Sweeps(at(0, transact.Counts{})); len(got) != 0 {
 		t.Fatalf("before the first phase there are %v", got)
@@ -31,7 +31,7 @@ func TestSweeps(t *testing.T) {
 	r.Begin("prove", at(3, transact.Counts{Sent: 25, Answered: 20, Retried: 2, Extra: 1, Failed: 1}))
 	discover := Phase{Name: "discover", Seconds: 2, FabricSeconds: 20, Sent: 20, Answered: 15, Repeated: 3, Lost: 1}
 	got := r.Sweeps(at(4, transact.Counts{Sent: 26, Answered: 21, Retried: 2, Extra: 1, Failed: 1}))
-	want := []Sweep{{Number: 1, Reason: "a link came up", Began: at(1, transact.Counts{}).Clock, Phases: []Phase{
+	want := []SweepPhases{{Number: 1, Reason: "a link came up", Began: at(1, transact.Counts{}).Clock, Phases: []Phase{
 		discover, {Name: "prove", Seconds: 1, FabricSeconds: 10, Sent: 1, Answered: 1},
 	}}}
 	if !reflect.DeepEqual(got, want) {
@@ -45,7 +45,7 @@ func TestSweeps(t *testing.T) {
 	if len(got) != 2 || got[0].Number != 2 || got[0].Reason != "" || got[0].Done || !got[1].Done {
 		t.Fatalf("after a second sweep began: %+v", got)
 	}
-	if s := Sum(got[1].Phases); s.Seconds != 4 || s.Sent != 22 {
+	if s := SumPhases(got[1].Phases); s.Seconds != 4 || s.Sent != 22 {
 		t.Errorf("the first took %v s and %d packets, want 4 and 22: the rest after it is not its own", s.Seconds, s.Sent)
 	}
 	got[1].Phases[0].Name = "x"
@@ -56,7 +56,7 @@ func TestSweeps(t *testing.T) {
 
 // TestTake: each phase is taken once, also that during which it was taken.
 func TestTake(t *testing.T) {
-	var r Record
+	var r PhaseRecord
 	r.Begin("discover", at(0, transact.Counts{}))
 	r.Begin("prove", at(1, transact.Counts{}))
 	names := func(list []Phase) (out []string) {
@@ -84,7 +84,7 @@ func TestBounds(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	x := rand.New(rand.NewPCG(seed, 0))
-	var r Record
+	var r PhaseRecord
 	begun := 0
 	for range 20_000 {
 		m := at(x.IntN(100), transact.Counts{Sent: x.Uint64N(100), Answered: x.Uint64N(100), Failed: x.Uint64N(9)})
@@ -101,7 +101,7 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d sweeps are kept", len(sweeps))
 	}
 	for i, s := range sweeps {
-		if len(s.Phases) > PhasesMax || len(s.Reason) > ReasonMax || strings.ToValidUTF8(s.Reason, "?") != s.Reason {
+		if len(s.Phases) > PhasesMax || len(s.Reason) > PhaseReasonMax || strings.ToValidUTF8(s.Reason, "?") != s.Reason {
 			t.Errorf("sweep %d: %d phases, reason %q", s.Number, len(s.Phases), s.Reason)
 		}
 		if i > 0 && s.Number != sweeps[i-1].Number-1 {

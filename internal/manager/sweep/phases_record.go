@@ -1,4 +1,19 @@
-package phases
+// PhaseRecord records what the sweeps of a subnet manager consist of: their phases, and
+// for each phase the time that it took and the packets that it cost.
+//
+//	Begin, End    a phase begins, a sweep ends; each with a Moment
+//	Sweeps        the last SweepsMax sweeps, the newest first
+//	Take          the phases since the last call
+//	Totals        the sum of each phase since the start
+//
+// A sweep is everything from the first phase after a rest to the next rest: usually
+// discovery, the computation of tables, their writing, and the proof. Light sweeps, which ask
+// for changes only, have no phases.
+//
+// It has no clock: the caller tells both times, the fabric's and that of the clock. On a
+// simulated fabric the first is the same in every run.
+
+package sweep
 
 import (
 	"cmp"
@@ -16,8 +31,8 @@ const (
 	// PhasesMax is how many phases of a sweep are kept apart, and how many wait for Take.
 	// What more there are count with the last one of a sweep.
 	PhasesMax = 64
-	// ReasonMax is the most bytes of a reason that are kept.
-	ReasonMax = 256
+	// PhaseReasonMax is the most bytes of a reason that are kept.
+	PhaseReasonMax = 256
 )
 
 // Moment is a point in the life of a manager.
@@ -54,29 +69,29 @@ func (p *Phase) add(o Phase) {
 	p.Lost += o.Lost
 }
 
-// Sum adds up phases; the sum has no name.
-func Sum(list []Phase) (sum Phase) {
+// SumPhases adds up phases; the sum has no name.
+func SumPhases(list []Phase) (sum Phase) {
 	for _, p := range list {
 		sum.add(p)
 	}
 	return sum
 }
 
-// between is a phase from one moment to another. Times that go back take none.
-func between(name string, from, to Moment) Phase {
+// phaseBetween is a phase from one moment to another. Times that go back take none.
+func phaseBetween(name string, from, to Moment) Phase {
 	a, b := from.Counts, to.Counts
 	return Phase{
 		Name:    name,
 		Seconds: max(0, to.Clock.Sub(from.Clock)).Seconds(), FabricSeconds: max(0, to.Fabric-from.Fabric).Seconds(),
-		Sent: more(b.Sent, a.Sent), Answered: more(b.Answered, a.Answered),
-		Repeated: more(b.Retried+b.Extra, a.Retried+a.Extra), Lost: more(b.Failed, a.Failed),
+		Sent: increase(b.Sent, a.Sent), Answered: increase(b.Answered, a.Answered),
+		Repeated: increase(b.Retried+b.Extra, a.Retried+a.Extra), Lost: increase(b.Failed, a.Failed),
 	}
 }
 
-func more(b, a uint64) uint64 { return b - min(a, b) }
+func increase(b, a uint64) uint64 { return b - min(a, b) }
 
-// Sweep is a sweep with its phases.
-type Sweep struct {
+// SweepPhases is a sweep with its phases.
+type SweepPhases struct {
 	// Number counts sweeps from 1 on.
 	Number uint64
 	// Reason is why it began, in words; "" where that was not told.
@@ -87,10 +102,10 @@ type Sweep struct {
 	Phases []Phase
 }
 
-// Record is the record of one manager. The zero value is empty.
-type Record struct {
-	sweeps []Sweep // the oldest first; the last one may be under way
-	taken  []Phase // since Take
+// PhaseRecord is the record of one manager. The zero value is empty.
+type PhaseRecord struct {
+	sweeps []SweepPhases // the oldest first; the last one may be under way
+	taken  []Phase       // since Take
 	totals map[string]Phase
 	number uint64
 	reason string
@@ -100,28 +115,28 @@ type Record struct {
 }
 
 // Because says why the next sweep begins; the first reason counts.
-func (r *Record) Because(reason string) {
+func (r *PhaseRecord) Because(reason string) {
 	if r.reason == "" && r.phase == "" {
-		r.reason = strings.ToValidUTF8(reason[:min(len(reason), ReasonMax)], "")
+		r.reason = strings.ToValidUTF8(reason[:min(len(reason), PhaseReasonMax)], "")
 	}
 }
 
 // Begin ends the phase under way and begins another, in a new sweep if none is under way.
-func (r *Record) Begin(phase string, at Moment) {
+func (r *PhaseRecord) Begin(phase string, at Moment) {
 	r.close(at)
 	if n := len(r.sweeps); n == 0 || r.sweeps[n-1].Done {
 		r.number++
 		if n == SweepsMax {
 			r.sweeps = slices.Delete(r.sweeps, 0, 1)
 		}
-		r.sweeps = append(r.sweeps, Sweep{Number: r.number, Reason: r.reason, Began: at.Clock})
+		r.sweeps = append(r.sweeps, SweepPhases{Number: r.number, Reason: r.reason, Began: at.Clock})
 		r.reason = ""
 	}
 	r.phase, r.from, r.told = phase, at, false
 }
 
 // End ends the sweep under way, if there is one.
-func (r *Record) End(at Moment) {
+func (r *PhaseRecord) End(at Moment) {
 	r.close(at)
 	if n := len(r.sweeps); n > 0 {
 		r.sweeps[n-1].Done = true
@@ -129,16 +144,16 @@ func (r *Record) End(at Moment) {
 }
 
 // close ends the phase under way.
-func (r *Record) close(at Moment) {
+func (r *PhaseRecord) close(at Moment) {
 	if r.phase == "" {
 		return
 	}
-	p := between(r.phase, r.from, at)
+	p := phaseBetween(r.phase, r.from, at)
 	r.phase = ""
 	s := &r.sweeps[len(r.sweeps)-1]
-	s.Phases = keep(s.Phases, p)
+	s.Phases = keepPhase(s.Phases, p)
 	if !r.told {
-		r.taken = keep(r.taken, p)
+		r.taken = keepPhase(r.taken, p)
 	}
 	if r.totals == nil {
 		r.totals = make(map[string]Phase)
@@ -149,8 +164,8 @@ func (r *Record) close(at Moment) {
 	r.totals[p.Name] = sum
 }
 
-// keep adds a phase to a list that does not grow for ever.
-func keep(list []Phase, p Phase) []Phase {
+// keepPhase adds a phase to a list that does not grow for ever.
+func keepPhase(list []Phase, p Phase) []Phase {
 	if len(list) < PhasesMax {
 		return append(list, p)
 	}
@@ -159,17 +174,17 @@ func keep(list []Phase, p Phase) []Phase {
 }
 
 // Phase names the phase under way, and tells when it began; "" for none.
-func (r *Record) Phase() (name string, from Moment) { return r.phase, r.from }
+func (r *PhaseRecord) Phase() (name string, from Moment) { return r.phase, r.from }
 
 // Sweeps returns the last sweeps, the newest first: that under way as far as it has come.
-func (r *Record) Sweeps(at Moment) []Sweep {
+func (r *PhaseRecord) Sweeps(at Moment) []SweepPhases {
 	out := slices.Clone(r.sweeps)
 	for i := range out {
 		out[i].Phases = slices.Clone(out[i].Phases)
 	}
 	if r.phase != "" {
 		s := &out[len(out)-1]
-		s.Phases = keep(s.Phases, between(r.phase, r.from, at))
+		s.Phases = keepPhase(s.Phases, phaseBetween(r.phase, r.from, at))
 	}
 	slices.Reverse(out)
 	return out
@@ -177,17 +192,17 @@ func (r *Record) Sweeps(at Moment) []Sweep {
 
 // Take returns the phases since the last call, that under way as far as it has come: its
 // rest is not told.
-func (r *Record) Take(at Moment) []Phase {
+func (r *PhaseRecord) Take(at Moment) []Phase {
 	out := r.taken
 	if r.phase != "" && !r.told {
-		out = keep(out, between(r.phase, r.from, at))
+		out = keepPhase(out, phaseBetween(r.phase, r.from, at))
 	}
 	r.taken, r.told = nil, true
 	return out
 }
 
 // Totals returns the sum of each phase that has ended, by name.
-func (r *Record) Totals() []Phase {
+func (r *PhaseRecord) Totals() []Phase {
 	out := make([]Phase, 0, len(r.totals))
 	for _, p := range r.totals {
 		out = append(out, p)

@@ -1,4 +1,4 @@
-package pristine
+package sweep
 
 import (
 	"testing"

@@ -1,5 +1,4 @@
-// Package pristine reports whether a subnet is as it comes up, without a trace of a manager.
-package pristine
+package sweep
 
 import (
 	"slices"
