@@ -1,4 +1,4 @@
-package change
+package plan
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
@@ -17,9 +16,9 @@ const (
 	blue = ib.PKey(0x8020)
 )
 
-// star is a switch with hosts that are all in red, each behind a port that
+// changeStar is a switch with hosts that are all in red, each behind a port that
 // checks, and 100 routes.
-func star(hosts int) *observed.Fabric {
+func changeStar(hosts int) *observed.Fabric {
 	b := subnettest.New()
 	b.NodeInfo.PartitionCap, b.SwitchInfo.PartitionEnforcementCap, b.SwitchInfo.LinearFDBCap = 40, 40, 1024
 	sw := b.Switch(hosts, "switch")
@@ -53,7 +52,7 @@ func other(f *observed.Fabric) *observed.Desired {
 // carry writes a plan to the snapshot, up to so many writes.
 func carry(t *testing.T, f *observed.Fabric, d *observed.Desired, most int) int {
 	t.Helper()
-	p := plan.Diff(f, d)
+	p := Diff(f, d)
 	n := 0
 	for _, s := range p.Stages {
 		for _, op := range s.Ops {
@@ -85,12 +84,12 @@ func carry(t *testing.T, f *observed.Fabric, d *observed.Desired, most int) int 
 // Wherever a change is cut off, it is found between its ends, can be finished
 // and can be undone, and both come to exactly that end.
 func TestCutOffAnywhere(t *testing.T) {
-	for _, side := range []Side{Old, New} {
+	for _, side := range []ChangeSide{OldSide, NewSide} {
 		for cut := 0; ; cut++ {
-			f := star(3)
+			f := changeStar(3)
 			d := other(f)
-			p := plan.Diff(f, d)
-			c, err := Of(f, d, p)
+			p := Diff(f, d)
+			c, err := ChangeOf(f, d, p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +97,7 @@ func TestCutOffAnywhere(t *testing.T) {
 				t.Fatalf("before the first write: %+v", s)
 			}
 			done := carry(t, f, d, cut)
-			want := Between
+			want := BetweenSides
 			if cut == 0 {
 				want = AtOld
 			} else if done == p.Len() {
@@ -112,12 +111,12 @@ func TestCutOffAnywhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			carry(t, f, target, 1000)
-			end := map[Side]Position{Old: AtOld, New: AtNew}[side]
+			end := map[ChangeSide]ChangePosition{OldSide: AtOld, NewSide: AtNew}[side]
 			if s := c.Compare(f); s.Position != end {
 				t.Fatalf("%v after %d writes: %+v", side, done, s)
 			}
-			want0, top := star(3), ib.LID(99)
-			if side == New {
+			want0, top := changeStar(3), ib.LID(99)
+			if side == NewSide {
 				top = 199
 			} else if !slices.Equal(f.Nodes[0].Switch.LFT[:128], want0.Nodes[0].Switch.LFT) || !slices.Equal(f.Nodes[1].Port(1).PKeys, want0.Nodes[1].Port(1).PKeys) {
 				t.Fatalf("undone after %d writes: not as it was", done)
@@ -144,9 +143,9 @@ func TestElsewhere(t *testing.T) {
 		"no switch any more": func(f *observed.Fabric) { f.Nodes[0].Switch = nil },
 		"PortInfo not known": func(f *observed.Fabric) { f.Nodes[1].Port(1).InfoRead = false },
 	} {
-		f := star(3)
+		f := changeStar(3)
 		d := other(f)
-		c, err := Of(f, d, plan.Diff(f, d))
+		c, err := ChangeOf(f, d, Diff(f, d))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,17 +158,17 @@ func TestElsewhere(t *testing.T) {
 }
 
 func TestUnreadTablesCannotBeChanged(t *testing.T) {
-	f := star(2)
+	f := changeStar(2)
 	f.Nodes[1].Port(1).PKeysRead[0] = false
 	d := other(f)
-	if c, err := Of(f, d, plan.Diff(f, d)); err == nil {
+	if c, err := ChangeOf(f, d, Diff(f, d)); err == nil {
 		t.Errorf("a change of what was not read: %+v", c)
 	}
 }
 
 // A host gets no key of a partition that another has still to leave.
 func TestStepWaits(t *testing.T) {
-	f := star(3)
+	f := changeStar(3)
 	full := observed.NewDesired(f)
 	give := func(i int, k ib.PKey) {
 		p := f.Nodes[i].Port(1)
@@ -178,14 +177,14 @@ func TestStepWaits(t *testing.T) {
 	f.Nodes[2].Port(1).PKeys[0], f.Nodes[0].Ports[2].PKeys[0] = blue, blue
 	give(1, blue)
 	give(2, red)
-	if got := Nodes(f, full); !slices.Equal(got, []*observed.Node{f.Nodes[1], f.Nodes[2]}) {
+	if got := ChangedNodes(f, full); !slices.Equal(got, []*observed.Node{f.Nodes[1], f.Nodes[2]}) {
 		t.Fatalf("nodes %v", got)
 	}
-	one, waiting := Step(f, full, map[*observed.Node]bool{f.Nodes[1]: true})
+	one, waiting := NextStep(f, full, map[*observed.Node]bool{f.Nodes[1]: true})
 	if waiting != 2 || one.Port(f.Nodes[1].Port(1)).PKeys[0] != ib.PKeyInvalid || one.Port(f.Nodes[2].Port(1)).PKeys != nil {
 		t.Errorf("one host: %d keys wait, want the host's and the switch port's", waiting)
 	}
-	both, waiting := Step(f, full, map[*observed.Node]bool{f.Nodes[1]: true, f.Nodes[2]: true})
+	both, waiting := NextStep(f, full, map[*observed.Node]bool{f.Nodes[1]: true, f.Nodes[2]: true})
 	if waiting != 0 || both.Port(f.Nodes[1].Port(1)).PKeys[0] != blue {
 		t.Errorf("both hosts: %d keys wait", waiting)
 	}

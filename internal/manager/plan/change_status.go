@@ -1,4 +1,4 @@
-package change
+package plan
 
 import (
 	"fmt"
@@ -7,36 +7,35 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// Side is an end of a change.
-type Side uint8
+// ChangeSide is an end of a change.
+type ChangeSide uint8
 
 // The ends.
 const (
-	Old Side = iota
-	New
+	OldSide ChangeSide = iota
+	NewSide
 )
 
-// Position is where a block or a fabric stands on the way of a change.
-type Position uint8
+// ChangePosition is where a block or a fabric stands on the way of a change.
+type ChangePosition uint8
 
 // The positions.
 const (
-	AtOld     Position = iota // as it was before
-	Between                   // on the way from one end to the other
-	AtNew                     // as it is to be
-	Elsewhere                 // at neither end nor between: written by another manager
+	AtOld        ChangePosition = iota // as it was before
+	BetweenSides                       // on the way from one end to the other
+	AtNew                              // as it is to be
+	Elsewhere                          // at neither end nor between: written by another manager
 )
 
 // String says the position in words.
-func (p Position) String() string {
+func (p ChangePosition) String() string {
 	switch p {
 	case AtOld:
 		return "old"
-	case Between:
+	case BetweenSides:
 		return "between"
 	case AtNew:
 		return "new"
@@ -45,24 +44,24 @@ func (p Position) String() string {
 }
 
 // InWords describes the state of a fabric, as part of a sentence.
-func (p Position) InWords() string {
+func (p ChangePosition) InWords() string {
 	switch p {
 	case AtOld:
 		return "as it was before the change"
 	case AtNew:
 		return "as it is to be after the change"
-	case Between:
+	case BetweenSides:
 		return "between the old and the new state"
 	}
 	return "in a state that the change does not pass through"
 }
 
 // MarshalText prints the position as String does.
-func (p Position) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+func (p ChangePosition) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// Status is how far a fabric has got between the old and the new state.
-type Status struct {
-	Position Position `json:"place"`
+// ChangeStatus is how far a fabric has got between the old and the new state.
+type ChangeStatus struct {
+	Position ChangePosition `json:"place"`
 	// Old, Between and New count blocks; Elsewhere describes each block that is in
 	// none of these states.
 	Old       int      `json:"old"`
@@ -72,8 +71,8 @@ type Status struct {
 }
 
 // Compare compares a fabric, as it was read, with a change.
-func (c *Change) Compare(f *observed.Fabric) Status {
-	s := Status{Elsewhere: []string{}}
+func (c *Change) Compare(f *observed.Fabric) ChangeStatus {
+	s := ChangeStatus{Elsewhere: []string{}}
 	spare := c.spare(f)
 	for i := range c.Blocks {
 		b := &c.Blocks[i]
@@ -82,7 +81,7 @@ func (c *Change) Compare(f *observed.Fabric) Status {
 			s.Old++
 		case AtNew:
 			s.New++
-		case Between:
+		case BetweenSides:
 			s.Between++
 		default:
 			s.Elsewhere = append(s.Elsewhere, fmt.Sprintf("%s: %s (modifier 0x%08x): %s", b.Name, smp.AttributeName(b.Attribute), b.Modifier, why))
@@ -92,7 +91,7 @@ func (c *Change) Compare(f *observed.Fabric) Status {
 	case len(s.Elsewhere) > 0:
 		s.Position = Elsewhere
 	case s.Between > 0 || s.Old > 0 && s.New > 0:
-		s.Position = Between
+		s.Position = BetweenSides
 	case s.New > 0 || len(c.Blocks) == 0:
 		s.Position = AtNew
 	}
@@ -133,7 +132,7 @@ func (c *Change) spare(f *observed.Fabric) map[portKey][]ib.PKey {
 	return out
 }
 
-func (b *Block) port(f *observed.Fabric) *observed.Port {
+func (b *ChangedBlock) port(f *observed.Fabric) *observed.Port {
 	n := f.Node(b.Node)
 	if n == nil {
 		return nil
@@ -147,7 +146,7 @@ func (b *Block) port(f *observed.Fabric) *observed.Port {
 
 const neither = "holds neither what it held before nor what it was to hold"
 
-func (b *Block) stand(f *observed.Fabric, spare []ib.PKey) (Position, string) {
+func (b *ChangedBlock) stand(f *observed.Fabric, spare []ib.PKey) (ChangePosition, string) {
 	p := b.port(f)
 	if p == nil {
 		return Elsewhere, "the port was not found"
@@ -167,7 +166,7 @@ func (b *Block) stand(f *observed.Fabric, spare []ib.PKey) (Position, string) {
 	case err != nil:
 		return Elsewhere, err.Error()
 	case !read && b.Unread:
-		return Between, ""
+		return BetweenSides, ""
 	case !read:
 		return Elsewhere, "could not be read"
 	case b.Attribute == smp.AttrLinearForwardingTable && int(b.Modifier)*smp.LIDsPerLinearBlock > int(p.Node.Switch.Info.LinearFDBTop):
@@ -181,8 +180,8 @@ func (b *Block) stand(f *observed.Fabric, spare []ib.PKey) (Position, string) {
 }
 
 // now encodes what a fabric holds of a block.
-func (b *Block) now(p *observed.Port) (data [mad.DataSize]byte, read bool, err error) {
-	what, err := plan.Describe(b.Attribute)
+func (b *ChangedBlock) now(p *observed.Port) (data [mad.DataSize]byte, read bool, err error) {
+	what, err := Describe(b.Attribute)
 	if err != nil {
 		return data, false, err
 	}
@@ -193,7 +192,7 @@ func (b *Block) now(p *observed.Port) (data [mad.DataSize]byte, read bool, err e
 // standKeys takes a table entry by entry: on the way an entry is empty, or a
 // full key is limited for a while, or it holds one of the spare keys, which have
 // to make way for another and stay elsewhere for a while.
-func (b *Block) standKeys(p *observed.Port, spare []ib.PKey) (Position, string) {
+func (b *ChangedBlock) standKeys(p *observed.Port, spare []ib.PKey) (ChangePosition, string) {
 	block := int(b.Modifier & 0xFFFF)
 	if !p.PKeyBlockRead(block) {
 		return Elsewhere, "could not be read"
@@ -216,19 +215,19 @@ func (b *Block) standKeys(p *observed.Port, spare []ib.PKey) (Position, string) 
 		}
 		return Elsewhere, fmt.Sprintf("index %d holds %v, which is neither %v as before nor %v as it was to be", i, k, x, y)
 	}
-	return Between, ""
+	return BetweenSides, ""
 }
 
 // standGUIDs takes a table entry by entry: on the way an entry is empty.
-func (b *Block) standGUIDs(p *observed.Port) (Position, string) {
-	now, read := plan.HeldGUIDs(p, int(b.Modifier))
+func (b *ChangedBlock) standGUIDs(p *observed.Port) (ChangePosition, string) {
+	now, read := HeldGUIDs(p, int(b.Modifier))
 	var before, after smp.GUIDInfo
 	if before.UnmarshalBinary(b.Before[:]) != nil || after.UnmarshalBinary(b.After[:]) != nil {
 		return Elsewhere, "the journal is damaged"
 	}
 	switch {
 	case !read && b.Unread:
-		return Between, ""
+		return BetweenSides, ""
 	case !read:
 		return Elsewhere, "could not be read"
 	case now == after.GUIDs:
@@ -242,10 +241,10 @@ func (b *Block) standGUIDs(p *observed.Port) (Position, string) {
 				int(b.Modifier)*smp.GUIDsPerBlock+i, ib.PortGUID(g), ib.PortGUID(x), ib.PortGUID(y))
 		}
 	}
-	return Between, ""
+	return BetweenSides, ""
 }
 
-func (b *Block) standPortInfo(p *observed.Port) (Position, string) {
+func (b *ChangedBlock) standPortInfo(p *observed.Port) (ChangePosition, string) {
 	if !p.InfoRead {
 		return Elsewhere, "could not be read"
 	}
@@ -261,12 +260,12 @@ func (b *Block) standPortInfo(p *observed.Port) (Position, string) {
 	case fromOld == 0:
 		return AtOld, ""
 	case fromOld&fromNew == 0:
-		return Between, ""
+		return BetweenSides, ""
 	}
 	return Elsewhere, fmt.Sprintf("%v: %s", (fromOld & fromNew).Names(), neither)
 }
 
-func (b *Block) standSwitchInfo(p *observed.Port) (Position, string) {
+func (b *ChangedBlock) standSwitchInfo(p *observed.Port) (ChangePosition, string) {
 	var before, after smp.SwitchInfo
 	if before.UnmarshalBinary(b.Before[:]) != nil || after.UnmarshalBinary(b.After[:]) != nil {
 		return Elsewhere, "the journal is damaged"

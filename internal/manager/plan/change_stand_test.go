@@ -1,4 +1,4 @@
-package change
+package plan
 
 import (
 	"slices"
@@ -7,7 +7,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
@@ -38,13 +37,13 @@ func TestWhereABlockStands(t *testing.T) {
 	}
 	port := func(x smp.PortInfo) [mad.DataSize]byte { return bytes(t, &x) }
 	sw := func(x smp.SwitchInfo) [mad.DataSize]byte { return bytes(t, &x) }
-	pkeys := Block{Attribute: smp.AttrPKeyTable, Before: keys(0x8010, 0x8020, 0), After: keys(0x8010, 0x8030, 0x8040)}
-	guids := Block{Attribute: smp.AttrGUIDInfo, Before: aliases(0xA1, 0xA2), After: aliases(0xA1, 0xA3)}
-	info := Block{Attribute: smp.AttrPortInfo, Elements: observed.ElementLID | observed.ElementMasterSMLID, Before: port(smp.PortInfo{LID: 2, MasterSMLID: 1}), After: port(smp.PortInfo{LID: 3, MasterSMLID: 4})}
+	pkeys := ChangedBlock{Attribute: smp.AttrPKeyTable, Before: keys(0x8010, 0x8020, 0), After: keys(0x8010, 0x8030, 0x8040)}
+	guids := ChangedBlock{Attribute: smp.AttrGUIDInfo, Before: aliases(0xA1, 0xA2), After: aliases(0xA1, 0xA3)}
+	info := ChangedBlock{Attribute: smp.AttrPortInfo, Elements: observed.ElementLID | observed.ElementMasterSMLID, Before: port(smp.PortInfo{LID: 2, MasterSMLID: 1}), After: port(smp.PortInfo{LID: 3, MasterSMLID: 4})}
 	up := info
 	up.Activate = true
-	swInfo := Block{Attribute: smp.AttrSwitchInfo, Before: sw(smp.SwitchInfo{LinearFDBTop: 5, DefaultPort: 1}), After: sw(smp.SwitchInfo{LinearFDBTop: 6, DefaultPort: 2})}
-	unread := func(b Block) Block { b.Unread = true; return b }
+	swInfo := ChangedBlock{Attribute: smp.AttrSwitchInfo, Before: sw(smp.SwitchInfo{LinearFDBTop: 5, DefaultPort: 1}), After: sw(smp.SwitchInfo{LinearFDBTop: 6, DefaultPort: 2})}
+	unread := func(b ChangedBlock) ChangedBlock { b.Unread = true; return b }
 	hold := func(k ...ib.PKey) func(*observed.Port) {
 		return func(p *observed.Port) { subnettest.SetPKeys(p, k...) }
 	}
@@ -63,39 +62,39 @@ func TestWhereABlockStands(t *testing.T) {
 	}
 	for _, x := range []struct {
 		name  string
-		b     Block
+		b     ChangedBlock
 		show  func(*observed.Port)
-		where Position
+		where ChangePosition
 		says  string
 	}{
 		{"keys as before", pkeys, hold(0x8010, 0x8020), AtOld, ""},
 		{"keys as they are to be", pkeys, hold(0x8010, 0x8030, 0x8040), AtNew, ""},
-		{"one key written", pkeys, hold(0x8010, 0x8030), Between, ""},
-		{"keys taken, none given", pkeys, hold(0x8010), Between, ""},
-		{"a key that is limited so long", pkeys, hold(0x8010, 0x0030), Between, ""},
-		{"the old key limited so long", pkeys, hold(0x8010, 0x0020), Between, ""},
+		{"one key written", pkeys, hold(0x8010, 0x8030), BetweenSides, ""},
+		{"keys taken, none given", pkeys, hold(0x8010), BetweenSides, ""},
+		{"a key that is limited so long", pkeys, hold(0x8010, 0x0030), BetweenSides, ""},
+		{"the old key limited so long", pkeys, hold(0x8010, 0x0020), BetweenSides, ""},
 		{"the limited key of another", pkeys, hold(0x8010, 0x0040), Elsewhere, "index 1 holds 0x0040, which is neither 0x8020 as before nor 0x8030 as it was to be"},
 		{"the full key of another", pkeys, hold(0x8010, 0x8020, 0x8099), Elsewhere, "index 2 holds 0x8099, which is neither 0x0000 as before nor 0x8040 as it was to be"},
-		{"a spare key in its way", pkeys, hold(0x8010, 0xFFFF), Between, ""},
+		{"a spare key in its way", pkeys, hold(0x8010, 0xFFFF), BetweenSides, ""},
 		{"a spare key in place of one that stays", pkeys, hold(0xFFFF, 0x8030), Elsewhere, "index 0 holds 0xffff, which is neither 0x8010 as before nor 0x8010 as it was to be"},
 		{"a key gone that stays", pkeys, hold(0, 0x8030), Elsewhere, "index 0 holds 0x0000, which is neither 0x8010 as before nor 0x8010 as it was to be"},
-		{"a spare key where nothing is to be", pkeys, hold(0x8010, 0x8030, 0, 0xFFFF), Between, ""},
+		{"a spare key where nothing is to be", pkeys, hold(0x8010, 0x8030, 0, 0xFFFF), BetweenSides, ""},
 		{"keys that were not read", pkeys, func(p *observed.Port) { p.PKeysRead[0] = false }, Elsewhere, "could not be read"},
 		{"aliases as before", guids, shows(0xA1, 0xA2), AtOld, ""},
 		{"aliases as they are to be", guids, shows(0xA1, 0xA3), AtNew, ""},
-		{"an alias taken", guids, shows(0xA1), Between, ""},
+		{"an alias taken", guids, shows(0xA1), BetweenSides, ""},
 		{"an alias of another", guids, shows(0xA1, 0xA9), Elsewhere, "entry 2 holds 0x00000000000000a9, which is neither 0x00000000000000a2 as before nor 0x00000000000000a3 as it was to be"},
 		{"aliases that were not read", guids, func(*observed.Port) {}, Elsewhere, "could not be read"},
-		{"aliases that were never read", unread(guids), func(*observed.Port) {}, Between, ""},
+		{"aliases that were never read", unread(guids), func(*observed.Port) {}, BetweenSides, ""},
 		{"aliases that were not read before", unread(guids), shows(0xA1, 0xA9), AtOld, ""},
 		{"settings as before", info, has(2, 1, smp.PortActive), AtOld, ""},
 		{"settings as they are to be", info, has(3, 4, smp.PortInit), AtNew, ""},
-		{"half of the settings", info, has(3, 1, smp.PortActive), Between, ""},
-		{"the other half", info, has(2, 4, smp.PortActive), Between, ""},
+		{"half of the settings", info, has(3, 1, smp.PortActive), BetweenSides, ""},
+		{"the other half", info, has(2, 4, smp.PortActive), BetweenSides, ""},
 		{"a setting of another", info, has(3, 9, smp.PortActive), Elsewhere, "[MasterSMLID]: " + neither},
 		{"settings of another", info, has(9, 9, smp.PortActive), Elsewhere, "[LID MasterSMLID]: " + neither},
 		{"settings that are not kept", info, func(p *observed.Port) { has(3, 1, smp.PortActive)(p); p.Forgets = observed.ElementMasterSMLID }, AtNew, ""},
-		{"settings, and a link that is not up", up, has(3, 4, smp.PortArmed), Between, ""},
+		{"settings, and a link that is not up", up, has(3, 4, smp.PortArmed), BetweenSides, ""},
 		{"settings, and a link that is up", up, has(3, 4, smp.PortActive), AtNew, ""},
 		{"settings that were not read", info, func(p *observed.Port) { p.InfoRead = false }, Elsewhere, "could not be read"},
 		{"a top as before", swInfo, tops(5, 1), AtOld, ""},
@@ -132,7 +131,7 @@ func TestSpareKeys(t *testing.T) {
 		p    *observed.Port
 		want []ib.PKey
 	}{{self, []ib.PKey{0xFFFF, 0x8010, 0x7FFF, 0x8020}}, {self.Peer, []ib.PKey{0xFFFF, 0x8010, 0x7FFF, 0x8020}}, {host.Peer, []ib.PKey{0xFFFF, 0x7FFF}}, {host, nil}} {
-		c := &Change{[]Block{{Node: x.p.Node.GUID(), Port: x.p.Num, Attribute: smp.AttrPKeyTable, Before: before, After: after},
+		c := &Change{[]ChangedBlock{{Node: x.p.Node.GUID(), Port: x.p.Num, Attribute: smp.AttrPKeyTable, Before: before, After: after},
 			{Node: x.p.Node.GUID(), Port: x.p.Num, Attribute: smp.AttrGUIDInfo, Before: before, After: after}, {Node: 0xBAD, Attribute: smp.AttrPKeyTable, Before: before}}}
 		if got := c.spare(b.Fabric)[portKey{x.p.Node.GUID(), x.p.Num}]; !slices.Equal(got, x.want) || len(c.spare(b.Fabric)) > 1 {
 			t.Errorf("%s: %v, want %v", x.p, got, x.want)
@@ -143,7 +142,7 @@ func TestSpareKeys(t *testing.T) {
 // TestTheManagerGoesAlong: the manager's own device is in every step that has another in it, and in none
 // before the first.
 func TestTheManagerGoesAlong(t *testing.T) {
-	f := star(3)
+	f := changeStar(3)
 	f.Self = f.Nodes[1].Port(1)
 	full := observed.NewDesired(f)
 	for i := 1; i <= 3; i++ {
@@ -158,7 +157,7 @@ func TestTheManagerGoesAlong(t *testing.T) {
 		for _, i := range x.done {
 			done[f.Nodes[i]] = true
 		}
-		d, _ := Step(f, full, done)
+		d, _ := NextStep(f, full, done)
 		for i := 1; i <= 3; i++ {
 			if got := slices.Contains(d.Port(f.Nodes[i].Port(1)).PKeys, 0x8066); got != x.want[i] {
 				t.Errorf("with %v in it, host %d gets the key: %v", x.done, i, got)
@@ -173,7 +172,7 @@ func TestTheManagerGoesAlong(t *testing.T) {
 // TestActivateIsOfItsLink: of a change that brings some links up, the blocks of their ports say so, and
 // no others; a block that is written twice is in it once.
 func TestActivateIsOfItsLink(t *testing.T) {
-	f := star(3)
+	f := changeStar(3)
 	d := other(f)
 	want := map[*observed.Port]bool{f.Nodes[2].Port(1): true, f.Nodes[3].Port(1): true}
 	for i := 1; i <= 3; i++ {
@@ -183,7 +182,7 @@ func TestActivateIsOfItsLink(t *testing.T) {
 		d.Port(p).Elements |= observed.ElementHOQLife
 		d.Port(p).Info.HOQLife = 7
 	}
-	c, err := Of(f, d, plan.Diff(f, d))
+	c, err := ChangeOf(f, d, Diff(f, d))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,16 +1,15 @@
-package change
+package plan
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // Target is what a fabric, as it is now, ought to hold for a change to stand
 // at one of its ends. What the change does not write is left alone. The fabric
 // must not be Elsewhere.
-func (c *Change) Target(f *observed.Fabric, s Side) (*observed.Desired, error) {
+func (c *Change) Target(f *observed.Fabric, s ChangeSide) (*observed.Desired, error) {
 	d := observed.NewDesired(f)
 	for i := range c.Blocks {
 		if err := c.Blocks[i].size(f, d, s); err != nil {
@@ -32,7 +31,7 @@ func (c *Change) Target(f *observed.Fabric, s Side) (*observed.Desired, error) {
 
 // size makes room for the routes of a switch: up to the top that one side
 // wants, or up to the one that stands.
-func (b *Block) size(f *observed.Fabric, d *observed.Desired, s Side) error {
+func (b *ChangedBlock) size(f *observed.Fabric, d *observed.Desired, s ChangeSide) error {
 	p := b.port(f)
 	if p == nil || b.Attribute != smp.AttrSwitchInfo && b.Attribute != smp.AttrLinearForwardingTable {
 		return nil
@@ -55,16 +54,16 @@ func (b *Block) size(f *observed.Fabric, d *observed.Desired, s Side) error {
 	return nil
 }
 
-func (b *Block) side(s Side) []byte {
-	if s == Old {
+func (b *ChangedBlock) side(s ChangeSide) []byte {
+	if s == OldSide {
 		return b.Before[:]
 	}
 	return b.After[:]
 }
 
 // enter wants one side of a block.
-func (b *Block) enter(p *observed.Port, d *observed.Desired, s Side) error {
-	if s == Old && b.Unread {
+func (b *ChangedBlock) enter(p *observed.Port, d *observed.Desired, s ChangeSide) error {
+	if s == OldSide && b.Unread {
 		return nil
 	}
 	data := b.side(s)
@@ -76,10 +75,10 @@ func (b *Block) enter(p *observed.Port, d *observed.Desired, s Side) error {
 		want := d.Port(p)
 		want.Elements |= b.Elements
 		b.Elements.Copy(&want.Info, &info)
-		want.Activate = b.Activate && s == New
+		want.Activate = b.Activate && s == NewSide
 		return nil
 	}
-	what, err := plan.Describe(b.Attribute)
+	what, err := Describe(b.Attribute)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package change
+package plan
 
 import (
 	"cmp"
@@ -6,18 +6,17 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// Nodes lists the devices with end ports whose keys, or the keys or
+// ChangedNodes lists the devices with end ports whose keys, or the keys or
 // enforcement of the switch port before them, are to change, ordered by GUID.
-func Nodes(f *observed.Fabric, full *observed.Desired) []*observed.Node {
+func ChangedNodes(f *observed.Fabric, full *observed.Desired) []*observed.Node {
 	var out []*observed.Node
 	for _, p := range f.EndPorts() {
-		changes := differs(p, full.Port(p))
+		changes := portDiffers(p, full.Port(p))
 		if p.Peer != nil && p.Peer.FacesEnd() {
-			changes = changes || differs(p.Peer, full.Port(p.Peer))
+			changes = changes || portDiffers(p.Peer, full.Port(p.Peer))
 		}
 		if changes && !slices.Contains(out, p.Node) {
 			out = append(out, p.Node)
@@ -27,7 +26,7 @@ func Nodes(f *observed.Fabric, full *observed.Desired) []*observed.Node {
 	return out
 }
 
-func differs(p *observed.Port, want *observed.DesiredPort) bool {
+func portDiffers(p *observed.Port, want *observed.DesiredPort) bool {
 	if (want.Elements&observed.ElementEnforcement).Differ(&p.Info, &want.Info) != 0 {
 		return true
 	}
@@ -35,21 +34,21 @@ func differs(p *observed.Port, want *observed.DesiredPort) bool {
 		return false
 	}
 	for i := range max(len(p.PKeys), len(want.PKeys)) {
-		if entry(p.PKeys, i) != entry(want.PKeys, i) {
+		if keyAt(p.PKeys, i) != keyAt(want.PKeys, i) {
 			return true
 		}
 	}
 	return false
 }
 
-func entry(t []ib.PKey, i int) ib.PKey {
+func keyAt(t []ib.PKey, i int) ib.PKey {
 	if i < len(t) {
 		return t[i]
 	}
 	return ib.PKeyInvalid
 }
 
-// Step cuts from full the part that concerns the devices in done: their keys,
+// NextStep cuts from full the part that concerns the devices in done: their keys,
 // and the keys and enforcement of the switch ports before them. It leaves
 // everything else alone, and enforcement that full turns off.
 //
@@ -59,16 +58,16 @@ func entry(t []ib.PKey, i int) ib.PKey {
 // keys wait is the second result.
 //
 // The manager's own device is in every step, and keeps what it is to lose until
-// the last, where plan.KeepManagers finds that nobody is to get it: those who have
+// the last, where KeepManagers finds that nobody is to get it: those who have
 // their new keys and those who wait can both ask subnet administration.
-func Step(f *observed.Fabric, full *observed.Desired, done map[*observed.Node]bool) (*observed.Desired, int) {
+func NextStep(f *observed.Fabric, full *observed.Desired, done map[*observed.Node]bool) (*observed.Desired, int) {
 	d := observed.NewDesired(f)
-	last := !slices.ContainsFunc(Nodes(f, full), func(n *observed.Node) bool { return !done[n] })
+	last := !slices.ContainsFunc(ChangedNodes(f, full), func(n *observed.Node) bool { return !done[n] })
 	if f.Self != nil && len(done) > 0 {
 		done = maps.Clone(done)
 		done[f.Self.Node] = true
 	}
-	held := leaving(f, full, done)
+	held := leavingKeys(f, full, done)
 	waiting := 0
 	take := func(p *observed.Port) {
 		want, whole := d.Port(p), full.Port(p)
@@ -76,7 +75,7 @@ func Step(f *observed.Fabric, full *observed.Desired, done map[*observed.Node]bo
 			want.PKeys = slices.Clone(whole.PKeys)
 			for i, k := range want.PKeys {
 				if k.IsValid() && held[k.Base()] {
-					if want.PKeys[i] = plan.Permitted(p.PKeys, k); want.PKeys[i] != k {
+					if want.PKeys[i] = Permitted(p.PKeys, k); want.PKeys[i] != k {
 						waiting++
 					}
 				}
@@ -97,14 +96,14 @@ func Step(f *observed.Fabric, full *observed.Desired, done map[*observed.Node]bo
 		}
 	}
 	if !last {
-		plan.KeepManagers(f, full, d)
+		KeepManagers(f, full, d)
 	}
 	return d, waiting
 }
 
-// leaving are the partitions that a port not in done is still in, or more in, than full
+// leavingKeys are the partitions that a port not in done is still in, or more in, than full
 // wants.
-func leaving(f *observed.Fabric, full *observed.Desired, done map[*observed.Node]bool) map[ib.PKeyBase]bool {
+func leavingKeys(f *observed.Fabric, full *observed.Desired, done map[*observed.Node]bool) map[ib.PKeyBase]bool {
 	out := map[ib.PKeyBase]bool{}
 	for _, n := range f.Nodes {
 		for i := range n.Ports {
@@ -118,7 +117,7 @@ func leaving(f *observed.Fabric, full *observed.Desired, done map[*observed.Node
 				continue
 			}
 			for _, k := range p.PKeys {
-				if k.IsValid() && plan.Permitted(want.PKeys, k) != k {
+				if k.IsValid() && Permitted(want.PKeys, k) != k {
 					out[k.Base()] = true
 				}
 			}

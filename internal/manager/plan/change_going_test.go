@@ -1,4 +1,4 @@
-package change
+package plan
 
 import (
 	"slices"
@@ -6,7 +6,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -43,7 +42,7 @@ func asks(f *observed.Fabric, host *observed.Port) bool {
 // fabric stands.
 func TestStepsToNoDefault(t *testing.T) {
 	for name, tt := range map[string][2][][2][]ib.PKey{"to none": {shared, private}, "back": {private, shared}} {
-		f := star(5)
+		f := changeStar(5)
 		f.Self = f.Nodes[1].Port(1)
 		full := observed.NewDesired(f)
 		for i := range 5 {
@@ -54,7 +53,7 @@ func TestStepsToNoDefault(t *testing.T) {
 				full.Port(x).PKeys = tt[1][i][n]
 			}
 		}
-		c, err := Of(f, full, plan.Diff(f, full))
+		c, err := ChangeOf(f, full, Diff(f, full))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,13 +69,13 @@ func TestStepsToNoDefault(t *testing.T) {
 			}
 		}
 		done := map[*observed.Node]bool{}
-		for _, n := range Nodes(f, full) {
+		for _, n := range ChangedNodes(f, full) {
 			done[n] = true
-			step, waiting := Step(f, full, done)
+			step, waiting := NextStep(f, full, done)
 			if waiting > 0 {
 				t.Errorf("%s: %d keys wait", name, waiting)
 			}
-			p := plan.Diff(f, step)
+			p := Diff(f, step)
 			for _, stage := range p.Stages {
 				for _, op := range stage.Ops {
 					w, err := p.Fill(op)

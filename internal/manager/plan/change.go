@@ -1,4 +1,19 @@
-package change
+// A Change is a plan in the journal: for each block the old and the new value, so that
+// after a crash the change can be finished or undone.
+//
+//	ChangeOf        makes a Change from a plan, before anything is written
+//	Change.Compare  says how far a fabric is between old and new
+//	Change.Target   gives the desired tables of either end, for the fabric as it is now
+//	NextStep        splits the change into steps, node by node
+//
+// A block that holds neither value, nor one that occurs on the way from one to the
+// other, is Elsewhere: another manager has written it, and then finishing and undoing
+// are undefined.
+//
+// Some writes are not undone: links that were brought to Active stay so, and virtual
+// lanes and P_Key blocks that could not be read before have no old value.
+
+package plan
 
 import (
 	"fmt"
@@ -7,12 +22,11 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// Block is one attribute block that a change writes.
-type Block struct {
+// ChangedBlock is one attribute block that a change writes.
+type ChangedBlock struct {
 	Node ib.NodeGUID
 	Port ib.PortNum
 	// Name is the port for people.
@@ -31,7 +45,7 @@ type Block struct {
 }
 
 // Change is all the blocks that a plan writes, each once.
-type Change struct{ Blocks []Block }
+type Change struct{ Blocks []ChangedBlock }
 
 type blockKey struct {
 	port      *observed.Port
@@ -39,21 +53,21 @@ type blockKey struct {
 	modifier  uint32
 }
 
-// Of makes the Change of a plan that leads from f to d and of which nothing was
+// ChangeOf makes the Change of a plan that leads from f to d and of which nothing was
 // carried out yet. A P_Key table that was not read whole is an error: nobody
 // could undo it.
-func Of(f *observed.Fabric, d *observed.Desired, p *plan.Plan) (*Change, error) {
+func ChangeOf(f *observed.Fabric, d *observed.Desired, p *Plan) (*Change, error) {
 	c := &Change{}
 	seen := map[blockKey]int{}
 	for _, s := range p.Stages {
 		for _, op := range s.Ops {
-			if op.Kind == plan.Counters {
+			if op.Kind == Counters {
 				continue // no change of the policy: a running manager does it
 			}
 			k := blockKey{op.Port, op.Attribute, op.Modifier}
 			at, again := seen[k]
 			if !again {
-				b, err := blockOf(op, d)
+				b, err := changedBlockOf(op, d)
 				if err != nil {
 					return nil, err
 				}
@@ -61,7 +75,7 @@ func Of(f *observed.Fabric, d *observed.Desired, p *plan.Plan) (*Change, error) 
 				seen[k] = at
 				c.Blocks = append(c.Blocks, b)
 			}
-			if op.Kind == plan.Activate {
+			if op.Kind == Activate {
 				c.Blocks[at].Activate = true
 			}
 		}
@@ -69,10 +83,10 @@ func Of(f *observed.Fabric, d *observed.Desired, p *plan.Plan) (*Change, error) 
 	return c, nil
 }
 
-func blockOf(op plan.Op, d *observed.Desired) (b Block, err error) {
+func changedBlockOf(op Op, d *observed.Desired) (b ChangedBlock, err error) {
 	p := op.Port
-	b = Block{Node: p.Node.GUID(), Port: p.Num, Name: p.String(), Attribute: op.Attribute, Modifier: op.Modifier}
-	what, err := plan.Describe(op.Attribute)
+	b = ChangedBlock{Node: p.Node.GUID(), Port: p.Num, Name: p.String(), Attribute: op.Attribute, Modifier: op.Modifier}
+	what, err := Describe(op.Attribute)
 	if err != nil {
 		return b, fmt.Errorf("%s: %w", p, err)
 	}
@@ -81,7 +95,7 @@ func blockOf(op plan.Op, d *observed.Desired) (b Block, err error) {
 		return b, fmt.Errorf("%s: block %d of its %s could not be read: it could not be undone", p, op.Modifier&0xFFFF, smp.AttributeName(op.Attribute))
 	}
 	if op.Attribute == smp.AttrPortInfo {
-		b.Elements = plan.Differing(p, d)
+		b.Elements = Differing(p, d)
 	}
 	if err = held.Encode(&b.Before); err == nil {
 		err = what.Wanted(p, d, op.Modifier).Encode(&b.After)
@@ -92,7 +106,7 @@ func blockOf(op plan.Op, d *observed.Desired) (b Block, err error) {
 // HasAliases reports whether the change writes tables of GUIDs, which sweeps do
 // not read unasked.
 func (c *Change) HasAliases() bool {
-	return slices.ContainsFunc(c.Blocks, func(b Block) bool { return b.Attribute == smp.AttrGUIDInfo })
+	return slices.ContainsFunc(c.Blocks, func(b ChangedBlock) bool { return b.Attribute == smp.AttrGUIDInfo })
 }
 
 // HasLanes reports whether the change writes tables of virtual lanes, which sweeps do
