@@ -16,7 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/keying"
+	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
@@ -75,7 +75,7 @@ func (r *reporter) Event(e event.Event) {
 		}
 	case event.Refused:
 		r.refused = r.last == nil
-		var locked *keying.LockedError
+		var locked *mkey.LockedError
 		r.locked = r.refused && errors.As(e.Err, &locked)
 	case event.Deferred:
 		r.deferred = true

@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
-	"github.com/ibwarden/ibwarden/internal/manager/keying"
+	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/perfmgr"
@@ -153,7 +153,7 @@ func (d *EventDescription) seen(e event.Event) {
 		d.set(slog.LevelWarn, "m-keys-released", slog.Any("port_guid", e.To), slog.Int("ports", e.Ports), slog.Int("failures", e.Failures))
 	case event.LockedOut:
 		d.set(slog.LevelWarn, "locked-out", slog.String("reason", e.Err.Error()))
-	case keying.Given:
+	case mkey.GivenKeys:
 		d.set(slog.LevelInfo, "m-keys", slog.Int("ports", e.Ports), slog.Int("failures", e.Failures))
 		if e.Failures > 0 {
 			d.Level = slog.LevelWarn

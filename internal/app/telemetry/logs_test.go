@@ -24,7 +24,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
-	"github.com/ibwarden/ibwarden/internal/manager/keying"
+	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
@@ -104,8 +104,8 @@ var events = []struct {
 	{event.Completed{Result: &event.Result{Proof: &isolation.Proof{Verdict: isolation.Isolated}}}, slog.LevelDebug},
 	{event.Announced{Port: 7}, slog.LevelInfo},
 	{event.Released{To: 7, Ports: 3}, slog.LevelWarn},
-	{keying.Given{Ports: 3}, slog.LevelInfo},
-	{keying.Given{Ports: 3, Failures: 1}, slog.LevelWarn},
+	{mkey.GivenKeys{Ports: 3}, slog.LevelInfo},
+	{mkey.GivenKeys{Ports: 3, Failures: 1}, slog.LevelWarn},
 	{watch.LinksDown{Links: []watch.Link{{A: watch.LinkEnd{Name: "leaf-1:5"}, B: watch.LinkEnd{Name: "spine-1:1"}}}}, slog.LevelWarn},
 	{watch.LinksUp{New: []watch.Device{{Name: "red-1", GUID: 7}}}, slog.LevelInfo},
 	{watch.LinksAgain{Reason: "leaf-1:5 went from Active to Initialize"}, slog.LevelInfo},

@@ -10,8 +10,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
-	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/mastership"
+	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -53,7 +53,7 @@ type Engine struct {
 	routing   routes
 	multicast grouping
 	cabling   cabling
-	keys      keying.Keying
+	keys      mkey.Keying
 	names     facts.PolicyNames
 	beside    beside
 

@@ -11,7 +11,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
-	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
@@ -102,7 +101,7 @@ func TestRareSteps(t *testing.T) {
 	}
 	refuse := func(e *Engine) { e.refuse(e.now, nil, err) }
 	lockOut := func(e *Engine) { e.lockOut(e.now, err) }
-	shared := Config{Keys: &keying.Config{Keys: mkey.Keys{Ring: mkey.NewRing([mkey.SecretSize]byte{1}), Book: new(mkey.Book)}, Shared: true}}
+	shared := Config{Keys: &mkey.KeyingConfig{Keys: mkey.Keys{Ring: mkey.NewRing([mkey.SecretSize]byte{1}), Book: new(mkey.Book)}, Shared: true}}
 	resign := func(e *Engine) { e.resign() }
 	abandon := func(e *Engine) { e.master.Wait.Abandon = true; e.abandonReading() }
 	lead := func(change func(*Engine)) func(*Engine) {

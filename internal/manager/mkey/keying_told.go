@@ -1,4 +1,4 @@
-package keying
+package mkey
 
 import (
 	"fmt"
@@ -6,15 +6,14 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
-	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// Given is an event: ports were given M_Keys.
-type Given struct{ Ports, Failures int }
+// GivenKeys is an event: ports were given M_Keys.
+type GivenKeys struct{ Ports, Failures int }
 
 // String says it for people.
-func (e Given) String() string {
+func (e GivenKeys) String() string {
 	return fmt.Sprintf("M_Keys: set on %d ports, not set on %d", e.Ports-e.Failures, e.Failures)
 }
 
@@ -50,16 +49,16 @@ func LockedOut(f *observed.Fabric) error {
 
 // Declared says who belongs behind a place by the list of cables that holds when
 // it is asked.
-func Declared(list func() *cables.List) func(observed.Place) (mkey.ID, bool) {
-	return func(at observed.Place) (mkey.ID, bool) {
+func Declared(list func() *cables.List) func(observed.Place) (ID, bool) {
+	return func(at observed.Place) (ID, bool) {
 		l := list()
 		peer, ok := l.Peer(observed.Place(at))
 		if !ok {
-			return mkey.ID{}, false
+			return ID{}, false
 		}
 		if d, _ := l.Device(peer.Node); d.Type == ib.NodeSwitch {
 			peer.Port = 0
 		}
-		return mkey.ID{Node: peer.Node, Port: l.PortGUID(peer)}, true
+		return ID{Node: peer.Node, Port: l.PortGUID(peer)}, true
 	}
 }

@@ -1,4 +1,4 @@
-package config
+package engine
 
 import (
 	"testing"
@@ -10,8 +10,8 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
-	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/mastership"
+	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -36,7 +36,7 @@ func TestSetDefaults(t *testing.T) {
 
 // TestGuardsAndBits: who watches guards, and how far M_Keys are protected.
 func TestGuardsAndBits(t *testing.T) {
-	own := new(keying.Config)
+	own := new(mkey.KeyingConfig)
 	for _, x := range []struct {
 		c     Config
 		watch bool
@@ -63,7 +63,7 @@ func TestGuardsAndBits(t *testing.T) {
 // TestDesiredAndReading: what a configuration says of the tables that are wanted, and of what is read for that.
 func TestDesiredAndReading(t *testing.T) {
 	f := observed.NewFabric()
-	c := Config{Profile: protect.Strict, GIDPrefix: 3, LMC: 2, Routing: routing.MinHop, MKey: 5, Reregister: true, Keys: new(keying.Config), Known: desired.Assigned{Managed: true}}
+	c := Config{Profile: protect.Strict, GIDPrefix: 3, LMC: 2, Routing: routing.MinHop, MKey: 5, Reregister: true, Keys: new(mkey.KeyingConfig), Known: desired.Assigned{Managed: true}}
 	in := c.Desired(f)
 	if in.Fabric != f || in.Profile != c.Profile || in.GIDPrefix != 3 || in.LMC != 2 || in.Routing != routing.MinHop || in.MKey != 5 || !in.OwnKeys || in.ProtectBits != 2 || !in.Reregister || in.Newcomer || !in.Known.Managed {
 		t.Errorf("%+v", in)

@@ -1,4 +1,4 @@
-package keying
+package mkey
 
 import (
 	"testing"
@@ -6,7 +6,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
-	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -23,12 +22,12 @@ func TestDeclared(t *testing.T) {
 			peer := x.Ports[i].Peer
 			got, ok := declared(observed.Place{Node: x.GUID, Port: ib.PortNum(i)})
 			if peer == nil {
-				if ok || got != (mkey.ID{}) {
+				if ok || got != (ID{}) {
 					t.Errorf("%s port %d leads nowhere: %v", x.Description, i, got)
 				}
 				continue
 			}
-			want := mkey.ID{Node: peer.GUID, Port: peer.Ports[x.Ports[i].PeerPort].GUID}
+			want := ID{Node: peer.GUID, Port: peer.Ports[x.Ports[i].PeerPort].GUID}
 			if peer.Type == ib.NodeSwitch {
 				want.Port = peer.Ports[0].GUID
 				switches++
@@ -78,19 +77,19 @@ func TestLeftKeysAreDueAgain(t *testing.T) {
 func TestOnlyGuardsConfirm(t *testing.T) {
 	for _, x := range []struct {
 		name    string
-		show    func(s *site, p *observed.Port, e *mkey.Entry)
-		current mkey.Generation
+		show    func(s *site, p *observed.Port, e *Entry)
+		current Generation
 	}{
-		{"its key, guarded", func(s *site, p *observed.Port, e *mkey.Entry) {
+		{"its key, guarded", func(s *site, p *observed.Port, e *Entry) {
 			p.Key = s.Config.Ring.MKey(e.ID, e.Wanted())
 			p.Info.MKey, p.Info.MKeyProtectBits = p.Key, guard.Bits
 		}, 1},
-		{"its key, not guarded", func(s *site, p *observed.Port, e *mkey.Entry) { p.Key = s.Config.Ring.MKey(e.ID, e.Wanted()) }, 0},
-		{"another key", func(s *site, p *observed.Port, e *mkey.Entry) {
+		{"its key, not guarded", func(s *site, p *observed.Port, e *Entry) { p.Key = s.Config.Ring.MKey(e.ID, e.Wanted()) }, 0},
+		{"another key", func(s *site, p *observed.Port, e *Entry) {
 			p.Key = 0x1234
 			p.Info.MKey, p.Info.MKeyProtectBits = p.Key, guard.Bits
 		}, 0},
-		{"no key", func(*site, *observed.Port, *mkey.Entry) {}, 0},
+		{"no key", func(*site, *observed.Port, *Entry) {}, 0},
 	} {
 		s := newSite()
 		if _, err := s.Want(0, s.f, s.f.EndPorts(), guard); err != nil {

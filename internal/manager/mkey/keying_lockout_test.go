@@ -1,4 +1,4 @@
-package keying
+package mkey
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package config
+package engine
 
 import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired"

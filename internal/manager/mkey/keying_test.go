@@ -1,4 +1,4 @@
-package keying
+package mkey
 
 import (
 	"fmt"
@@ -10,7 +10,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
-	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
@@ -29,7 +28,7 @@ type site struct {
 
 func newSite() *site {
 	b := subnettest.New()
-	s := &site{Keying: New(&Config{Keys: mkey.Keys{Ring: mkey.NewRing([mkey.SecretSize]byte{7}), Book: new(mkey.Book)}}), f: b.Fabric}
+	s := &site{Keying: NewKeying(&KeyingConfig{Keys: Keys{Ring: NewRing([SecretSize]byte{7}), Book: new(Book)}}), f: b.Fabric}
 	s.sw = b.Switch(4, "switch")
 	s.self, s.red, s.blue = b.Host(s.sw, "self"), b.Host(s.sw, "red"), b.Host(s.sw, "blue")
 	b.ManagedFrom(s.self)
@@ -254,7 +253,7 @@ func TestLeads(t *testing.T) {
 func TestSecondCable(t *testing.T) {
 	for _, old := range []bool{false, true} {
 		b := subnettest.New()
-		s := &site{Keying: New(&Config{Keys: mkey.Keys{Ring: mkey.NewRing([mkey.SecretSize]byte{7}), Book: new(mkey.Book)}}), f: b.Fabric}
+		s := &site{Keying: NewKeying(&KeyingConfig{Keys: Keys{Ring: NewRing([SecretSize]byte{7}), Book: new(Book)}}), f: b.Fabric}
 		first := b.Switch(4, "first")
 		s.self = b.Host(first, "self")
 		if b.ManagedFrom(s.self); old {
@@ -287,7 +286,7 @@ func TestFailures(t *testing.T) {
 		t.Errorf("%d ports are not guarded, want 1", s.Unset)
 	}
 	for _, e := range s.Config.Book.Entries() {
-		if (e.Current == 0) != (e.ID == mkey.IDOf(s.red)) {
+		if (e.Current == 0) != (e.ID == IDOf(s.red)) {
 			t.Errorf("%v has generation %d by the book", e.ID, e.Current)
 		}
 	}
@@ -295,7 +294,7 @@ func TestFailures(t *testing.T) {
 
 func TestGuards(t *testing.T) {
 	s := newSite()
-	if got := Guards(s.f); len(got) != 3 {
+	if got := GuardPorts(s.f); len(got) != 3 {
 		t.Errorf("%v", got)
 	}
 	stranger := &s.sw.Ports[4]
@@ -303,7 +302,7 @@ func TestGuards(t *testing.T) {
 	subnettest.Enforce(stranger, true, false)
 	subnettest.Enforce(s.red.Peer, false, true)
 	s.blue.Peer.InfoRead = false
-	if got := Guards(s.f); fmt.Sprint(got) != "[switch:1 switch:4]" {
+	if got := GuardPorts(s.f); fmt.Sprint(got) != "[switch:1 switch:4]" {
 		t.Errorf("%v", got)
 	}
 }

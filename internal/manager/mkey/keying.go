@@ -1,11 +1,12 @@
-// Package keying decides which M_Key each end port of a subnet ought to hold.
+// Keying decides which M_Key each end port of a subnet ought to hold.
 //
 // In: the subnet as a sweep found it, and the key book: which port was given which key,
 // and where. Out: the key that every end port ought to hold (Want), written by package
 // apply, and the result, entered in the book (Took). A key belongs to a port at its
 // location: a device with the GUIDs of another at a different location gets a
 // separate entry, with a key that no other port ever had.
-package keying
+
+package mkey
 
 import (
 	"errors"
@@ -15,15 +16,14 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
-	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// Config gives every end port an M_Key of its own.
-type Config struct {
-	mkey.Keys
+// KeyingConfig gives every end port an M_Key of its own.
+type KeyingConfig struct {
+	Keys
 	// Keep says that the book is stored: no port is given a generation before a book with
 	// it is stored.
 	Keep bool
@@ -34,7 +34,7 @@ type Config struct {
 
 // Shown are the keys that a discovery may show; nil for one that is the same
 // everywhere.
-func (c *Config) Shown() sweep.Keys {
+func (c *KeyingConfig) Shown() sweep.Keys {
 	if c == nil {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (c *Config) Shown() sweep.Keys {
 
 // Keying is who ought to hold which key. The zero value gives none.
 type Keying struct {
-	Config *Config // nil: none are given
+	Config *KeyingConfig // nil: none are given
 	// Kept is the version of the book that is kept.
 	Kept uint64
 	// Due reports whether an entry is due for another key.
@@ -52,21 +52,21 @@ type Keying struct {
 	Unset int
 
 	wanted *observed.Desired
-	stands map[*observed.Port]*mkey.Entry
+	stands map[*observed.Port]*Entry
 	// resting are the entries whose links have not come up since they were given
 	// a key; refused those that could not be given one, and until when it is not
 	// tried again.
-	resting map[*mkey.Entry]*observed.Port
-	refused map[*mkey.Entry]time.Duration
+	resting map[*Entry]*observed.Port
+	refused map[*Entry]time.Duration
 	full    bool
 	// abandoned reports whether keys which were wanted were not written.
 	abandoned bool
 	lockout
 }
 
-// New gives keys by c, or none when it is nil.
-func New(c *Config) Keying {
-	k := Keying{Config: c, resting: make(map[*mkey.Entry]*observed.Port), refused: make(map[*mkey.Entry]time.Duration)}
+// NewKeying gives keys by c, or none when it is nil.
+func NewKeying(c *KeyingConfig) Keying {
+	k := Keying{Config: c, resting: make(map[*Entry]*observed.Port), refused: make(map[*Entry]time.Duration)}
 	if c != nil {
 		k.Kept = c.Book.Version()
 	}
@@ -74,8 +74,8 @@ func New(c *Config) Keying {
 }
 
 // find returns the entry of an end port at its location, nil when there is none.
-func (k *Keying) find(p *observed.Port) *mkey.Entry {
-	return k.Config.Find(mkey.IDOf(p), mkey.PlaceOf(p.Via))
+func (k *Keying) find(p *observed.Port) *Entry {
+	return k.Config.Find(IDOf(p), PlaceOf(p.Via))
 }
 
 // Renew wants another key for the end ports of these GUIDs, or for all when there
@@ -109,7 +109,7 @@ func (k *Keying) Behind(p *observed.Port, old ib.MKey) []ib.MKey {
 	return append(k.Config.Behind(p), 0)
 }
 
-func (k *Keying) renew(s *mkey.Entry) {
+func (k *Keying) renew(s *Entry) {
 	k.Config.Book.Renew(s)
 	k.Due = true
 }
@@ -119,7 +119,7 @@ func (k *Keying) renew(s *mkey.Entry) {
 // An error is told once: some ports get no key.
 func (k *Keying) Want(now time.Duration, f *observed.Fabric, ends []*observed.Port, guard desired.MKeyGuard) (p *plan.Plan, err error) {
 	k.Due = false
-	k.wanted, k.stands = observed.NewDesired(f), make(map[*observed.Port]*mkey.Entry)
+	k.wanted, k.stands = observed.NewDesired(f), make(map[*observed.Port]*Entry)
 	met := make(map[*observed.Node]bool)
 	for _, p := range ends {
 		s, e := k.entryOf(p, met)
@@ -152,11 +152,11 @@ func (k *Keying) Release(f *observed.Fabric, ends []*observed.Port) *plan.Plan {
 
 // entryOf returns the entry of p at its location. A port that is new there is entered,
 // and its node recorded in met, unless another device claims the same GUIDs.
-func (k *Keying) entryOf(p *observed.Port, met map[*observed.Node]bool) (*mkey.Entry, error) {
+func (k *Keying) entryOf(p *observed.Port, met map[*observed.Node]bool) (*Entry, error) {
 	if s := k.find(p); s != nil || p.Node.Contested || !p.InfoRead {
 		return s, nil
 	}
-	s, err := k.Config.Book.Add(mkey.IDOf(p), mkey.PlaceOf(p.Via))
+	s, err := k.Config.Book.Add(IDOf(p), PlaceOf(p.Via))
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (k *Keying) noteCables(f *observed.Fabric, n *observed.Node, met map[*obser
 			continue
 		}
 		if s := k.find(p.Agent()); s != nil {
-			k.Config.Book.Cable(s, mkey.PlaceOf(p.Peer))
+			k.Config.Book.Cable(s, PlaceOf(p.Peer))
 		}
 	}
 }
@@ -182,7 +182,7 @@ func (k *Keying) noteCables(f *observed.Fabric, n *observed.Node, met map[*obser
 // settle records the generation that p was seen to have, and assigns another where one is
 // due: on request, or because the link was down since p was given one, so that another
 // device may be there.
-func (k *Keying) settle(p *observed.Port, s *mkey.Entry) {
+func (k *Keying) settle(p *observed.Port, s *Entry) {
 	book := k.Config.Book
 	if g := k.Config.Generation(s, p.Key); g != 0 && p.Guarded() {
 		book.Confirm(s, g)
@@ -272,16 +272,16 @@ func (k *Keying) Leaving(p *plan.Plan, tables *observed.Desired) {
 			if op.Attribute != smp.AttrPKeyTable || !op.Port.IsEnd() || op.Port.Node.Switch != nil {
 				continue
 			}
-			if s := k.find(op.Port); s != nil && k.resting[s] == nil && loses(op.Port.PKeys, tables.Port(op.Port).PKeys) {
+			if s := k.find(op.Port); s != nil && k.resting[s] == nil && losesPartition(op.Port.PKeys, tables.Port(op.Port).PKeys) {
 				k.renew(s)
 			}
 		}
 	}
 }
 
-// loses reports whether a table held a partition, other than the default one,
+// losesPartition reports whether a table held a partition, other than the default one,
 // that another does not hold.
-func loses(before, after []ib.PKey) bool {
+func losesPartition(before, after []ib.PKey) bool {
 	for _, k := range before {
 		if k.IsValid() && k.Base() != ib.PKeyBaseDefault && plan.Permitted(after, k) == ib.PKeyInvalid {
 			return true
@@ -290,9 +290,9 @@ func loses(before, after []ib.PKey) bool {
 	return false
 }
 
-// Guards are the switch ports, as read, that enforce partitions for an end port or an
+// GuardPorts are the switch ports, as read, that enforce partitions for an end port or an
 // unknown device.
-func Guards(f *observed.Fabric) (out []*observed.Port) {
+func GuardPorts(f *observed.Fabric) (out []*observed.Port) {
 	for _, n := range f.Switches() {
 		for i := 1; i < len(n.Ports); i++ {
 			if p := &n.Ports[i]; p.InfoRead && (p.FacesEnd() || p.FacesStranger()) && p.Info.PartitionEnforcementInbound {
