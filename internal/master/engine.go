@@ -8,7 +8,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -216,7 +215,7 @@ func (m *Engine) follow(now time.Duration) {
 
 // setClaims passes the ports that hold LIDs which are not theirs to subnet
 // administration.
-func (m *Engine) setClaims(claims []lid.Claim) {
+func (m *Engine) setClaims(claims []desired.LIDClaim) {
 	by := make(map[ib.LID][]*observed.Port)
 	for _, c := range claims {
 		by[c.LID] = append(by[c.LID], c.By)

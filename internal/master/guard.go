@@ -4,7 +4,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
-	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
@@ -16,7 +15,7 @@ type Guard struct {
 	Profile protect.Profile
 	// Keys make an M_Key for each port, and the keys by which managers know each
 	// other; nil for none of these.
-	Keys *keying.Config
+	Keys *mkey.KeyingConfig
 	// MKey is the key of every port where Keys is nil, and the one that ports hold
 	// so far where it is not; 0 for none.
 	MKey ib.MKey
@@ -45,6 +44,6 @@ func (g Guard) Configure(c *engine.Config, a *server.Config) {
 
 // KeysOf makes keys of a master secret, with a key book; keep says that the book is
 // stored.
-func KeysOf(ring *mkey.Ring, book *mkey.Book, keep bool) *keying.Config {
-	return &keying.Config{Keys: mkey.Keys{Ring: ring, Book: book}, Keep: keep}
+func KeysOf(ring *mkey.Ring, book *mkey.Book, keep bool) *mkey.KeyingConfig {
+	return &mkey.KeyingConfig{Keys: mkey.Keys{Ring: ring, Book: book}, Keep: keep}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/links"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
 )
 
 // buckets are the upper bounds of histograms of times, in seconds.
@@ -91,7 +91,7 @@ func (o *Observer) Event(now time.Time, id string, e event.Event) {
 	case event.Drifted:
 		c.Drift[smp.AttributeName(e.Op.Attribute)]++
 		o.begin(causeDrift, now)
-	case links.Down, links.Up:
+	case watch.LinksDown, watch.LinksUp:
 		o.begin(causeLink, now)
 	case event.Stopped:
 		o.stopped(e)

@@ -18,11 +18,10 @@ import (
 	"github.com/ibwarden/ibwarden/ib/pm"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/manager/charge"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
-	"github.com/ibwarden/ibwarden/internal/manager/links"
-	"github.com/ibwarden/ibwarden/internal/manager/phases"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/perfmgr"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
@@ -104,12 +103,12 @@ func told() *Observer {
 		}
 	}
 	o.Event(at(0), "another", event.Deferred{})
-	o.Event(at(100), "link", links.Down{})
-	o.Event(at(200), "link", links.Up{})
+	o.Event(at(100), "link", watch.LinksDown{})
+	o.Event(at(200), "link", watch.LinksUp{})
 	o.Event(at(300), "policy", event.PolicyGiven{})
 	o.Event(at(310), "verdict", event.Completed{Result: &event.Result{
 		Counts: observed.Counts{Nodes: 106, Switches: 31, CAs: 41, Routers: 34, Links: 107},
-		Writes: 51, Failures: 52, Faults: 53, Inactive: 54, Fences: make([]fence.Fence, 55),
+		Writes: 51, Failures: 52, Faults: 53, Inactive: 54, Fences: make([]facts.Fence, 55),
 		Proof: &isolation.Proof{
 			Verdict: isolation.Unguarded,
 			Counts: isolation.Counts{
@@ -133,11 +132,11 @@ func everything() *State {
 	s := &State{
 		Made: time.Unix(990, 0), Version: "v1", GoVersion: "go1",
 		Manager:        event.Status{State: smp.SMStandby, Others: 2, Rogues: 3, Sweeps: event.Sweeps{Full: 4, Links: 5, Light: 6}, Guards: true},
-		Charge:         charge.Status{Masters: 7, Changes: 8, Flapping: true, OtherPolicies: 9},
+		Charge:         event.MasterStatus{Masters: 7, Changes: 8, Flapping: true, OtherPolicies: 9},
 		SMPs:           []Labelled{{[]string{"Get", "NodeInfo"}, 10}},
 		Requests:       []Labelled{{[]string{"Get", "NodeInfo", "answered"}, 11}},
 		Window:         transact.Counts{Sent: 12, Retried: 13, Extra: 100, Answered: 14, Failed: 15, Unmatched: 16},
-		Phases:         []phases.Phase{{Name: "discovery", Seconds: 1.5, FabricSeconds: 2.5, Sent: 17, Answered: 18, Repeated: 19, Lost: 20}},
+		Phases:         []sweep.Phase{{Name: "discovery", Seconds: 1.5, FabricSeconds: 2.5, Sent: 17, Answered: 18, Repeated: 19, Lost: 20}},
 		Administration: server.Counts{Refused: 21, Busy: 22, Dropped: 23, Malformed: 24, Reports: 25, Unreported: 26},
 		Answers:        []Labelled{{[]string{"Get", "PathRecord", "ok"}, 27}},
 		Alarms:         map[string]uint64{"delivered": 28},

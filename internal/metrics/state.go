@@ -5,9 +5,8 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/manager/charge"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/phases"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/perfmgr"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
@@ -22,12 +21,12 @@ type State struct {
 	Version, GoVersion string
 	Manager            event.Status
 	// Charge is who is in charge, and Managers are the managers that are known.
-	Charge         charge.Status
+	Charge         event.MasterStatus
 	Managers       []SubnetManager
 	SMPs           []Labelled // by method and attribute
 	Requests       []Labelled // by method, attribute and result
 	Window         transact.Counts
-	Phases         []phases.Phase // sums by name
+	Phases         []sweep.Phase // sums by name
 	Administration server.Counts
 	Answers        []Labelled // by method, attribute and status
 	// Last is of the last pass that was completed; nil before the first.

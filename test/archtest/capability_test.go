@@ -85,9 +85,9 @@ var decisions = map[string]decision{
 
 	"smp.SwitchInfo.InboundEnforcementCap":             {acts, "P_Keys of packets that come in are checked where the switch can; where it cannot, the proof and the audit say so.", "internal/manager/facts OfGuard"},
 	"smp.SwitchInfo.OutboundEnforcementCap":            {acts, "The same for packets that leave.", "internal/manager/facts OfGuard"},
-	"smp.SwitchInfo.FilterRawInboundCap":               {acts, "Raw packets that come in are dropped where the switch can.", "internal/manager/desired/ports FilterRaw"},
-	"smp.SwitchInfo.FilterRawOutboundCap":              {acts, "The same for packets that leave.", "internal/manager/desired/ports FilterRaw"},
-	"smp.SwitchInfo.EnhancedPort0":                     {acts, "Port 0 is given as many LIDs as an end port, and is a port that packets can be for.", "internal/manager/desired/lid newSpace"},
+	"smp.SwitchInfo.FilterRawInboundCap":               {acts, "Raw packets that come in are dropped where the switch can.", "internal/manager/desired FilterRaw"},
+	"smp.SwitchInfo.FilterRawOutboundCap":              {acts, "The same for packets that leave.", "internal/manager/desired FilterRaw"},
+	"smp.SwitchInfo.EnhancedPort0":                     {acts, "Port 0 is given as many LIDs as an end port, and is a port that packets can be for.", "internal/manager/desired newLIDSpace"},
 	"smp.SwitchInfo.OptimizedSLToVLMappingProgramming": {acts, "Bit 0: one write sets SLToVLMappingTable for all input ports.", "internal/manager/plan diffSLToVL"},
 	"smp.PortInfoExtended.CapMask":                     {shown, "Bit 0: the other fields mean something. The manager sets no error correction: devices choose it when the link trains.", ""},
 

@@ -12,7 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/phases"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/partitionsconf"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -29,7 +29,7 @@ type taken struct {
 	// most and mean are how many packets were under way at once.
 	most   int
 	mean   float64
-	phases []phases.Phase
+	phases []sweep.Phase
 }
 
 func (x taken) String() string {

@@ -11,9 +11,9 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/manager/change"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
@@ -347,7 +347,7 @@ func TestApplyAliases(t *testing.T) {
 			node, num, _ := z.fabric.EndPort(all[2])
 			to := place{node, num}
 			old := withAliases(z.now.policy(), policy.PortAliases{Port: all[1], GUIDs: []ib.PortGUID{0, alias(1)}})
-			if out, err := z.applied(daemon.Forward, old, false, nil); err != nil || out.Standing.Position != change.AtNew {
+			if out, err := z.applied(daemon.Forward, old, false, nil); err != nil || out.Standing.Position != plan.AtNew {
 				t.Fatalf("%+v, %v", out, err)
 			}
 			z.wantGUIDs(from, map[int]ib.PortGUID{2: alias(1)})

@@ -10,9 +10,9 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
-	"github.com/ibwarden/ibwarden/internal/manager/change"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
@@ -90,9 +90,9 @@ func TestApplyStops(t *testing.T) {
 			if err != nil || !out.Proof.Verdict.Holds() {
 				t.Fatalf("%+v, %v", out, err)
 			}
-			want, place := next, change.AtNew
+			want, place := next, plan.AtNew
 			if direction == daemon.Rollback {
-				want, place = z.now, change.AtOld
+				want, place = z.now, plan.AtOld
 			}
 			if out.Standing.Position != place {
 				t.Errorf("stands %v, want %v", out.Standing.Position, place)

@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/mcast"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
@@ -63,7 +63,7 @@ func (s *estate) whole() whole {
 	if s.groups == nil {
 		return x
 	}
-	in := mcast.Input{Fabric: s.engine.Fabric(), Order: x.Routes.GroupOrder(), Allowed: func(base ib.PKeyBase, g ib.PortGUID) bool {
+	in := desired.MulticastInput{Fabric: s.engine.Fabric(), Order: x.Routes.GroupOrder(), Allowed: func(base ib.PKeyBase, g ib.PortGUID) bool {
 		return slices.ContainsFunc(x.Resolution.Partitions, func(p observed.Partition) bool {
 			return p.Base == base && (slices.Contains(p.Full, g) || slices.Contains(p.Limited, g))
 		})
@@ -71,7 +71,7 @@ func (s *estate) whole() whole {
 	for i := range s.groups {
 		in.Groups = append(in.Groups, &s.groups[i])
 	}
-	trees, err := mcast.Compute(in)
+	trees, err := desired.ComputeMulticast(in)
 	s.must(err)
 	trees.Enter(s.engine.Fabric(), x.Tables)
 	for _, f := range trees.Faults {

@@ -13,7 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -36,7 +36,7 @@ func (w *world) checkFenced(at place, says string) {
 		w.t.Errorf("%v holds %v, checks %v and %v, want a port that lets nothing pass", at, got, info.PartitionEnforcementInbound, info.PartitionEnforcementOutbound)
 	}
 	fences := w.result().Fences
-	i := slices.IndexFunc(fences, func(f fence.Fence) bool { return f.At == smPlace(at) })
+	i := slices.IndexFunc(fences, func(f facts.Fence) bool { return f.At == smPlace(at) })
 	if i < 0 || !strings.Contains(fences[i].Reason, says) {
 		w.t.Errorf("%v is not fenced for %q: %+v", at, says, fences)
 	}

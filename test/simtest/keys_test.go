@@ -14,7 +14,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -22,7 +21,7 @@ import (
 
 // keyed is a manager that gives every port a key of its own.
 func keyed() engine.Config {
-	return engine.Config{Profile: protect.Tenant, Keys: &keying.Config{Keys: mkey.Keys{Ring: keyRing(1), Book: new(mkey.Book)}}}
+	return engine.Config{Profile: protect.Tenant, Keys: &mkey.KeyingConfig{Keys: mkey.Keys{Ring: keyRing(1), Book: new(mkey.Book)}}}
 }
 
 func keyRing(seed byte) *mkey.Ring {

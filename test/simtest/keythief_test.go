@@ -11,7 +11,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
@@ -20,7 +19,7 @@ import (
 )
 
 // everyKey lists all keys that a book can come to.
-func everyKey(c *keying.Config) map[ib.MKey]mkey.ID {
+func everyKey(c *mkey.KeyingConfig) map[ib.MKey]mkey.ID {
 	keys := make(map[ib.MKey]mkey.ID)
 	for _, s := range c.Book.Entries() {
 		for g := mkey.Generation(1); g <= s.Wanted()+mkey.FurtherGenerations; g++ {

@@ -15,7 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
 	"github.com/ibwarden/ibwarden/test/need"
@@ -384,7 +384,7 @@ func TestLiars(t *testing.T) {
 				if liar.asserts && !liar.fickle {
 					w.checkFenced(at, "not on the cable list")
 				}
-				if slices.ContainsFunc(w.result().Fences, func(f fence.Fence) bool { return f.At == smPlace(at) }) {
+				if slices.ContainsFunc(w.result().Fences, func(f facts.Fence) bool { return f.At == smPlace(at) }) {
 					fenced++
 				}
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/links"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -200,7 +200,7 @@ func TestSilentHostIsHeldByItsSwitchPort(t *testing.T) {
 	before := w.isolating()
 	w.mute("red-1", true)
 	w.run(engine.DefaultDriftPeriod + 3*time.Second) // and is missed
-	if !mentions[links.Down](w, "red-1", "gone") || !mentions[event.SweepFault](w, "leaf-1:2", "no answer") {
+	if !mentions[watch.LinksDown](w, "red-1", "gone") || !mentions[event.SweepFault](w, "leaf-1:2", "no answer") {
 		t.Errorf("nobody says that red-1 has gone: %v", w.events)
 	}
 	if d := firstDifference(before, w.isolating()); d != "" {

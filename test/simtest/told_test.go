@@ -13,8 +13,8 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/links"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -289,19 +289,19 @@ func TestACableIsOneEvent(t *testing.T) {
 		if c.who != "" {
 			down += "; gone: " + c.who
 		}
-		if all := all[links.Down](w); len(all) != 1 || !strings.HasPrefix(all[0].String(), down) {
+		if all := all[watch.LinksDown](w); len(all) != 1 || !strings.HasPrefix(all[0].String(), down) {
 			t.Errorf("%s: %v", c.link, all)
 		}
-		if up := all[links.Up](w); len(up) != 0 {
+		if up := all[watch.LinksUp](w); len(up) != 0 {
 			t.Errorf("%s is down and was told to be up: %v", c.link, up)
 		}
 		w.forget()
 		w.must(w.fabric.Link(at.GUID, num, far.node, far.num))
 		w.run(time.Minute)
-		if all := all[links.Up](w); len(all) != 1 || !strings.HasPrefix(all[0].String(), strings.NewReplacer("down", "up", "gone", "new").Replace(down)) {
+		if all := all[watch.LinksUp](w); len(all) != 1 || !strings.HasPrefix(all[0].String(), strings.NewReplacer("down", "up", "gone", "new").Replace(down)) {
 			t.Errorf("%s: %v", c.link, all)
 		}
-		if down := all[links.Down](w); len(down) != 0 {
+		if down := all[watch.LinksDown](w); len(down) != 0 {
 			t.Errorf("%s is up and was told to be down: %v", c.link, down)
 		}
 	}
@@ -309,7 +309,7 @@ func TestACableIsOneEvent(t *testing.T) {
 	w.forget()
 	w.must(w.fabric.PowerOff(w.node("spine-2").GUID))
 	w.run(time.Minute)
-	if all := all[links.Down](w); len(all) != 1 || len(all[0].Gone) != 1 || len(all[0].Links) != 8 || !strings.Contains(all[0].String(), "gone: spine-2 (0x") {
+	if all := all[watch.LinksDown](w); len(all) != 1 || len(all[0].Gone) != 1 || len(all[0].Links) != 8 || !strings.Contains(all[0].String(), "gone: spine-2 (0x") {
 		t.Errorf("spine-2: %v", all)
 	}
 }
@@ -375,7 +375,7 @@ func TestARebootIsOneEvent(t *testing.T) {
 	w.forget()
 	w.must(w.fabric.Reboot(w.node("spine-2").GUID))
 	w.run(time.Minute)
-	again, down, up := all[links.Again](w), all[links.Down](w), all[links.Up](w)
+	again, down, up := all[watch.LinksAgain](w), all[watch.LinksDown](w), all[watch.LinksUp](w)
 	if len(again)+len(down) != 1 || len(up) != len(down) {
 		t.Errorf("%v %v %v", again, down, up)
 	}

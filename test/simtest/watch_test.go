@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/links"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -144,8 +144,8 @@ func (w *world) checkGone(ids []string) {
 	w.t.Helper()
 	for _, id := range ids {
 		guid := w.node(id).GUID
-		if !slices.ContainsFunc(all[links.Down](w), func(e links.Down) bool {
-			return slices.ContainsFunc(e.Gone, func(d links.Device) bool { return d.GUID == guid })
+		if !slices.ContainsFunc(all[watch.LinksDown](w), func(e watch.LinksDown) bool {
+			return slices.ContainsFunc(e.Gone, func(d watch.Device) bool { return d.GUID == guid })
 		}) {
 			w.t.Errorf("nobody says that %s has gone", id)
 		}

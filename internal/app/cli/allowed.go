@@ -9,7 +9,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
-	"github.com/ibwarden/ibwarden/internal/manager/vetting"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
@@ -54,7 +53,7 @@ func (p *policyFlags) on(w io.Writer, f *observed.Fabric) ([]observed.Partition,
 			ports = append(ports, facts.Identity(port, port == master))
 		}
 	}
-	names, in := vetting.Names{Known: p.assigned.Names}, desired.Input{Fabric: f}
+	names, in := facts.PolicyNames{Known: p.assigned.Names}, desired.Input{Fabric: f}
 	if f.Self == nil {
 		names.Accept(p.loaded)
 	}

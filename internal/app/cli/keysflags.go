@@ -13,7 +13,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -71,11 +70,11 @@ func (f *keysFlags) close() {
 
 // config is what a manager is told of keys; nil when ports get none of their own.
 // old is the key of the fabric so far, 0 for none, self the port to work from.
-func (f *keysFlags) config(old ib.MKey, self mkey.ID) *keying.Config {
+func (f *keysFlags) config(old ib.MKey, self mkey.ID) *mkey.KeyingConfig {
 	if f.ring == nil {
 		return nil
 	}
-	c := &keying.Config{Keys: mkey.Keys{Ring: f.ring.Ring, Book: f.ring.Book, Self: self}, Keep: f.ring.Keeps(), Shared: f.shared}
+	c := &mkey.KeyingConfig{Keys: mkey.Keys{Ring: f.ring.Ring, Book: f.ring.Book, Self: self}, Keep: f.ring.Keeps(), Shared: f.shared}
 	c.Foreign = f.ring.Foreign
 	if old != 0 {
 		c.Foreign.Everywhere = []ib.MKey{old}
@@ -167,7 +166,7 @@ func (f *readsFlags) load(fabric string) (*daemon.Keyring, *cables.List, error) 
 
 // keys are those for reading the fabric; nil where one key, or none, is that of
 // every port. It is for after open.
-func (f *fabricFlags) keys() (*keying.Config, error) {
+func (f *fabricFlags) keys() (*mkey.KeyingConfig, error) {
 	ring, list, err := f.reads.load(f.spec)
 	if err != nil {
 		return nil, err
@@ -175,7 +174,7 @@ func (f *fabricFlags) keys() (*keying.Config, error) {
 	k := keysFlags{ring: ring}
 	c := k.config(f.mKey, f.self)
 	if c != nil {
-		c.Declared = keying.Declared(func() *cables.List { return list })
+		c.Declared = mkey.Declared(func() *cables.List { return list })
 	}
 	return c, nil
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
-	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/preview"
@@ -84,7 +83,7 @@ func (f *migrateCommand) plan(c *cobra.Command, r *opensm.Report) (*Plan, error)
 	look.SayGuarded(c.ErrOrStderr(), fabric, false)
 	config.Known.LIDs = known(fabric, r, config.LMC)
 	ring := daemon.ThrowAwayKeys() // that there are keys counts, not which
-	config.Keys = &keying.Config{Keys: mkey.Keys{Ring: ring.Ring, Book: ring.Book}}
+	config.Keys = &mkey.KeyingConfig{Keys: mkey.Keys{Ring: ring.Ring, Book: ring.Book}}
 	want, err := desired.Predict(config.Desired(fabric), r.Policy)
 	if err != nil {
 		return nil, terminal.WithMisuse(fmt.Errorf("the policy does not fit this fabric: %w", err))

@@ -16,8 +16,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/keying"
-	"github.com/ibwarden/ibwarden/internal/manager/phases"
+	"github.com/ibwarden/ibwarden/internal/manager/mkey"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -75,7 +75,7 @@ func (r *reporter) Event(e event.Event) {
 		}
 	case event.Refused:
 		r.refused = r.last == nil
-		var locked *keying.LockedError
+		var locked *mkey.LockedError
 		r.locked = r.refused && errors.As(e.Err, &locked)
 	case event.Deferred:
 		r.deferred = true
@@ -137,7 +137,7 @@ type document struct {
 	Fabric     fabricCounts         `json:"fabric"`
 	Partitions []partitionEntry     `json:"partitions"`
 	SMPs       daemon.SMPs          `json:"smps"`
-	Phases     []phases.Phase       `json:"phases"`
+	Phases     []sweep.Phase        `json:"phases"`
 	Proof      *isolation.Proof     `json:"proof"`
 	Multicast  *isolation.Multicast `json:"multicast"`
 	Writes     int                  `json:"writes"`
@@ -234,8 +234,8 @@ func verdictOf(result *event.Result) string {
 }
 
 // reportSummary says in a line or two what the tables say that --verbose prints.
-func (r *reporter) reportSummary(result *event.Result, smps daemon.SMPs, took []phases.Phase) {
-	c, total := result.Counts, phases.Sum(took).Seconds
+func (r *reporter) reportSummary(result *event.Result, smps daemon.SMPs, took []sweep.Phase) {
+	c, total := result.Counts, sweep.SumPhases(took).Seconds
 	fmt.Fprintf(r.out, "%d switches, %d CAs, %d routers, %d links; partitions: %d\n", c.Switches, c.CAs, c.Routers, c.Links, len(result.Partitions))
 	fmt.Fprintf(r.out, "sent so far: %d SubnGet, %d SubnSet; this pass: %d writes in %.4f s\n", smps.Get, smps.Set, result.Writes, total)
 	if p := result.Proof.Counts.Pairs; p != (isolation.PairCounts{}) {
@@ -276,7 +276,7 @@ func (r *reporter) print(t terminal.Table) {
 	}
 }
 
-func (r *reporter) reportSent(smps daemon.SMPs, took []phases.Phase) {
+func (r *reporter) reportSent(smps daemon.SMPs, took []sweep.Phase) {
 	t := terminal.NewTable("sent so far", "get", "set")
 	for _, a := range smps.ByAttribute {
 		t.Add(a.Attribute, a.Get, a.Set)
@@ -289,7 +289,7 @@ func (r *reporter) reportSent(smps daemon.SMPs, took []phases.Phase) {
 	for _, p := range took {
 		fmt.Fprintf(tw, "%s\t%.4f s\t%d packets\n", p.Name, p.Seconds, p.Sent)
 	}
-	sum := phases.Sum(took)
+	sum := sweep.SumPhases(took)
 	fmt.Fprintf(tw, "total\t%.4f s\t%d packets\n", sum.Seconds, sum.Sent)
 	tw.Flush()
 }

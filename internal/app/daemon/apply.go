@@ -12,7 +12,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
-	"github.com/ibwarden/ibwarden/internal/manager/change"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
@@ -65,7 +64,7 @@ type Proposal struct {
 	Desired *desired.Result
 	Plan    *plan.Plan
 	// Status is how far a change of the journal has got.
-	Status *change.Status
+	Status *plan.ChangeStatus
 }
 
 // Step is a part of a change that was carried out and proved.
@@ -85,7 +84,7 @@ type Applied struct {
 	Steps    []Step
 	Failures []apply.Failure
 	// Status is how far the change has got, by what was read back.
-	Standing change.Status
+	Standing plan.ChangeStatus
 	Proof    *isolation.Proof
 	// Fabric is the snapshot, Writes what was sent in all.
 	Fabric *observed.Fabric
@@ -126,8 +125,8 @@ type applier struct {
 	runner  *Runner
 	options ApplyOptions
 
-	change  *change.Change
-	side    change.Side
+	change  *plan.Change
+	side    plan.ChangeSide
 	full    *observed.Desired
 	allowed []observed.Partition
 	raw     isolation.Raw
@@ -219,12 +218,12 @@ func (a *applier) propose(entry *Entry) (*Proposal, error) {
 	if a.options.Direction != Forward {
 		standing := entry.Change.Compare(f)
 		p.Status, a.out.Standing = &standing, standing
-		if standing.Position == change.Elsewhere {
+		if standing.Position == plan.Elsewhere {
 			return nil, fmt.Errorf("%w: %s", ErrElsewhere, standing.Elsewhere[0])
 		}
-		a.change, a.side, a.allowed, a.raw = entry.Change, change.New, entry.Allowed, entry.Raw
+		a.change, a.side, a.allowed, a.raw = entry.Change, plan.NewSide, entry.Allowed, entry.Raw
 		if a.options.Direction == Rollback { // what the old policy said is not known
-			a.side, a.allowed, a.raw = change.Old, nil, min(entry.Raw, isolation.RawDenied)
+			a.side, a.allowed, a.raw = plan.OldSide, nil, min(entry.Raw, isolation.RawDenied)
 		}
 		full, err := a.change.Target(f, a.side)
 		if err != nil {
@@ -246,9 +245,9 @@ func (a *applier) propose(entry *Entry) (*Proposal, error) {
 	if err := a.findCanary(groups); err != nil {
 		return nil, err
 	}
-	a.full, a.allowed, a.raw, a.side = s.Tables, s.Resolution.Partitions, s.Raw(), change.New
+	a.full, a.allowed, a.raw, a.side = s.Tables, s.Resolution.Partitions, s.Raw(), plan.NewSide
 	p.Desired, p.Plan = s, plan.Diff(f, s.Tables)
-	a.change, err = change.Of(f, s.Tables, p.Plan)
+	a.change, err = plan.ChangeOf(f, s.Tables, p.Plan)
 	return p, err
 }
 
@@ -318,13 +317,13 @@ func (a *applier) carry() (*Applied, error) {
 		for _, n := range batch.nodes {
 			done[n] = true
 		}
-		want, waiting := change.Step(f, a.full, done)
+		want, waiting := plan.NextStep(f, a.full, done)
 		step := Step{Name: batch.name, Hosts: len(batch.nodes), Waiting: waiting}
 		if err := a.step(step, want); err != nil {
 			return a.end(err)
 		}
 	}
-	if err := a.step(Step{Name: "all", Hosts: len(change.Nodes(f, a.full))}, a.full); err != nil {
+	if err := a.step(Step{Name: "all", Hosts: len(plan.ChangedNodes(f, a.full))}, a.full); err != nil {
 		return a.end(err)
 	}
 	if err := a.finish(); err != nil {
@@ -343,7 +342,7 @@ func (a *applier) batches() (out []batch) {
 	if a.options.Batch <= 0 && a.canary == nil {
 		return nil
 	}
-	nodes := change.Nodes(a.engine.Fabric(), a.full)
+	nodes := plan.ChangedNodes(a.engine.Fabric(), a.full)
 	isCanary := func(n *observed.Node) bool {
 		return slices.ContainsFunc(n.Ports, func(p observed.Port) bool { return p.Reached && p.IsEnd() && a.canary[p.GUID] })
 	}
@@ -449,7 +448,7 @@ func wantedPartitions(f *observed.Fabric, want *observed.Desired) []observed.Par
 // finish records the end of the change.
 func (a *applier) finish() error {
 	state := NoteDone
-	if a.side == change.Old {
+	if a.side == plan.OldSide {
 		state = NoteRolledBack
 	}
 	return a.options.Journal.Note(Note{state, a.out.Proof.Verdict.String()})

@@ -3,13 +3,13 @@ package daemon
 import (
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/manager/charge"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // inCharge is who is in charge of the subnet, as it is looked at while a manager runs.
 type inCharge struct {
-	watch         charge.Watch
+	watch         event.MasterWatch
 	known         []observed.SubnetManager
 	turns         int
 	began         time.Time
@@ -37,7 +37,7 @@ func (r *Runner) lookInCharge() {
 	if x.looked = now; x.began.IsZero() {
 		x.began, x.asked = now, now
 	}
-	if e.Settled() && now.Sub(x.asked) >= charge.AskEvery {
+	if e.Settled() && now.Sub(x.asked) >= event.AskMastersEvery {
 		x.asked = now
 		e.AskManagers()
 	}
@@ -48,6 +48,6 @@ func (r *Runner) lookInCharge() {
 }
 
 // InCharge is who was in charge at the last look, and the managers that were known then.
-func (r *Runner) InCharge() (charge.Status, []observed.SubnetManager) {
+func (r *Runner) InCharge() (event.MasterStatus, []observed.SubnetManager) {
 	return r.inCharge.watch.Status(), r.inCharge.known
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/manager/change"
+	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -31,7 +31,7 @@ type Journal interface {
 
 // Entry is a change as a journal holds it.
 type Entry struct {
-	Change *change.Change
+	Change *plan.Change
 	// Allowed is what the new policy allows.
 	Allowed []observed.Partition
 	// Raw is what the new policy makes of raw packets.
@@ -169,7 +169,7 @@ func readJournal(data []byte) (*Entry, error) {
 	if head.Version != journalVersion {
 		return nil, fmt.Errorf("version %d, want %d", head.Version, journalVersion)
 	}
-	e := &Entry{Change: &change.Change{}, Allowed: head.Allowed}
+	e := &Entry{Change: &plan.Change{}, Allowed: head.Allowed}
 	if head.Raw != "" {
 		var ok bool
 		if e.Raw, ok = isolation.ParseRaw(head.Raw); !ok {
@@ -201,8 +201,8 @@ func readJournal(data []byte) (*Entry, error) {
 	}
 }
 
-func (b *journalBlock) block() (change.Block, error) {
-	out := change.Block{
+func (b *journalBlock) block() (plan.ChangedBlock, error) {
+	out := plan.ChangedBlock{
 		Port: ib.PortNum(b.Port), Name: b.Name, Attribute: mad.AttributeID(b.Attribute), Modifier: b.Modifier,
 		Activate: b.Activate, Unread: b.Unread,
 	}

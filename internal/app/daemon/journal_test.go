@@ -11,14 +11,14 @@ import (
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/manager/change"
+	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
 )
 
 func entry() *Entry {
 	e := &Entry{
-		Change: &change.Change{Blocks: []change.Block{
+		Change: &plan.Change{Blocks: []plan.ChangedBlock{
 			{Node: 0x10, Port: 3, Name: "leaf:3", Attribute: smp.AttrPKeyTable, Modifier: 3 << 16},
 			{Node: 0x11, Port: 1, Name: "host", Attribute: smp.AttrPortInfo, Elements: observed.ElementEnforcement | observed.ElementLID, Activate: true},
 		}},
@@ -119,7 +119,7 @@ func TestJournalOfBefore(t *testing.T) {
 		`{"state":"stopped","text":"lost"}` + "\n"
 	got, err := readJournal([]byte(line))
 	want := &Entry{
-		Change: &change.Change{}, Raw: isolation.RawDenied, Notes: []Note{{NoteStopped, "lost"}},
+		Change: &plan.Change{}, Raw: isolation.RawDenied, Notes: []Note{{NoteStopped, "lost"}},
 		Allowed: []observed.Partition{{Name: "red", Base: 0x10, Full: []ib.PortGUID{1}, Limited: []ib.PortGUID{}}},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {

@@ -6,7 +6,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
-	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
@@ -14,7 +13,7 @@ import (
 // Expect enters the ports of a list of cables that the book does not know, so
 // that their keys are looked for where they stand.
 func (k *Keyring) Expect(list *cables.List) error {
-	declared := keying.Declared(func() *cables.List { return list })
+	declared := mkey.Declared(func() *cables.List { return list })
 	for _, c := range list.All() {
 		for _, at := range []observed.Place{c.From, c.To} {
 			id, ok := declared(observed.Place(at))

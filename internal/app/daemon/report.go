@@ -6,8 +6,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/manager/change"
-	"github.com/ibwarden/ibwarden/internal/manager/phases"
+	"github.com/ibwarden/ibwarden/internal/manager/plan"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/names"
 )
 
@@ -19,13 +19,13 @@ type Report struct {
 	Reason  string `json:"reason"`
 	Steps   []Step `json:"steps"`
 	// Failures are the writes that did not hold.
-	Failures []string          `json:"failures"`
-	Standing *change.Status    `json:"standing"`
-	Verdict  isolation.Verdict `json:"verdict"`
-	Proof    *isolation.Proof  `json:"proof"`
-	Writes   int               `json:"writes"`
-	SMPs     SMPs              `json:"smps"`
-	Phases   []phases.Phase    `json:"phases"`
+	Failures []string           `json:"failures"`
+	Standing *plan.ChangeStatus `json:"standing"`
+	Verdict  isolation.Verdict  `json:"verdict"`
+	Proof    *isolation.Proof   `json:"proof"`
+	Writes   int                `json:"writes"`
+	SMPs     SMPs               `json:"smps"`
+	Phases   []sweep.Phase      `json:"phases"`
 }
 
 // NewReport reports on what Apply returned; out may be nil.

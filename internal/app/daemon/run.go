@@ -10,7 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
-	"github.com/ibwarden/ibwarden/internal/manager/phases"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/master"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
@@ -24,7 +24,7 @@ type Runner struct {
 	counter counter
 	endings endings
 	turns   int
-	record  phases.Record
+	record  sweep.PhaseRecord
 	window  int       // of requests, if not the link's
 	shown   time.Time // when progress was last shown
 	// isAnnounced reports whether SMInfo is answered, announced is the error of setting IsSM.
@@ -156,8 +156,8 @@ func (r *Runner) whileAnnounced(run func() error) error {
 func (r *Runner) SMPs() SMPs { return r.counter.smps() }
 
 // moment is now.
-func (r *Runner) moment() phases.Moment {
-	m := phases.Moment{Clock: time.Now()}
+func (r *Runner) moment() sweep.Moment {
+	m := sweep.Moment{Clock: time.Now()}
 	if r.managed != nil { // the first phase begins while the engine is made
 		m.Fabric, m.Counts = r.Now(), r.Engine().Counts()
 	}
@@ -166,11 +166,11 @@ func (r *Runner) moment() phases.Moment {
 
 // TakePhases returns the phases since the last call, the one under way as far
 // as it has come.
-func (r *Runner) TakePhases() []phases.Phase { return r.record.Take(r.moment()) }
+func (r *Runner) TakePhases() []sweep.Phase { return r.record.Take(r.moment()) }
 
 // Sweeps returns the last sweeps with their phases, the newest first. Only the goroutine
 // that drives the manager calls it.
-func (r *Runner) Sweeps() []phases.Sweep { return r.record.Sweeps(r.moment()) }
+func (r *Runner) Sweeps() []sweep.SweepPhases { return r.record.Sweeps(r.moment()) }
 
 // lookEvery is how many turns of the link pass between two looks at the clock.
 const lookEvery = 256

@@ -5,7 +5,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
-	"github.com/ibwarden/ibwarden/internal/manager/phases"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/service"
 )
 
@@ -15,13 +15,13 @@ func (s *Served) Sweeps(ctx context.Context) ([]views.Sweep, error) {
 	if err != nil {
 		return nil, err
 	}
-	var kept []phases.Sweep
+	var kept []sweep.SweepPhases
 	if err := r.Ask(ctx, func(*engine.Engine) { kept = r.Sweeps() }); err != nil {
 		return nil, err
 	}
 	list := make([]views.Sweep, 0, len(kept))
 	for _, x := range kept {
-		out := views.Sweep{Number: x.Number, Reason: x.Reason, Began: x.Began.UTC(), Done: x.Done, Cost: costOf(phases.Sum(x.Phases)), Phases: []views.Phase{}}
+		out := views.Sweep{Number: x.Number, Reason: x.Reason, Began: x.Began.UTC(), Done: x.Done, Cost: costOf(sweep.SumPhases(x.Phases)), Phases: []views.Phase{}}
 		for _, p := range x.Phases {
 			out.Phases = append(out.Phases, views.Phase{Name: p.Name, Cost: costOf(p)})
 		}
@@ -30,7 +30,7 @@ func (s *Served) Sweeps(ctx context.Context) ([]views.Sweep, error) {
 	return list, nil
 }
 
-func costOf(p phases.Phase) views.Cost {
+func costOf(p sweep.Phase) views.Cost {
 	return views.Cost{Seconds: p.Seconds, FabricSeconds: p.FabricSeconds, Sent: p.Sent, Answered: p.Answered, Repeated: p.Repeated, Lost: p.Lost}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/phases"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
@@ -72,7 +72,7 @@ func TestPhasesOfABringUp(t *testing.T) {
 			}
 			at = i
 		}
-		sum, c := phases.Sum(sweeps[0].Phases), r.Engine().Counts()
+		sum, c := sweep.SumPhases(sweeps[0].Phases), r.Engine().Counts()
 		if sum.Sent != c.Sent || sum.Answered != c.Answered || sum.Repeated != c.Retried+c.Extra || sum.Lost != c.Failed || c.Sent == 0 {
 			t.Errorf("loss %v: the phases have %+v, the windows %+v", loss, sum, c)
 		}

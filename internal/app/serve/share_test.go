@@ -22,7 +22,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -229,7 +228,7 @@ func join(t *testing.T, s *shelf, to link.Link, ring *daemon.Keyring) (x *sharer
 	revision, p := x.Policy()
 	c := engine.Config{Routing: routing.UpDown, SweepInterval: time.Hour, DriftPeriod: time.Hour, Seed: daemon.Secret()}
 	if ring != nil {
-		c.Keys = &keying.Config{Keys: mkey.Keys{Ring: ring.Ring, Book: ring.Book}, Keep: true, Shared: true}
+		c.Keys = &mkey.KeyingConfig{Keys: mkey.Keys{Ring: ring.Ring, Book: ring.Book}, Keep: true, Shared: true}
 	}
 	x.runner = daemon.NewRunner(to, c, server.Config{Keep: true}, p, x)
 	x.manager.Begin(x.runner, x.Service.Service, revision, p)

@@ -7,7 +7,6 @@ package telemetry
 import (
 	"log/slog"
 
-	"github.com/ibwarden/ibwarden/internal/manager/charge"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 )
 
@@ -15,24 +14,24 @@ import (
 func (d *EventDescription) charge(e event.Event) {
 	d.Each = true // they are rare, and each counts
 	switch e := e.(type) {
-	case charge.None:
+	case event.NoMaster:
 		d.set(slog.LevelError, "no-master", slog.Any("last", e.Last.Port))
-	case charge.Several:
+	case event.SeveralMasters:
 		d.set(slog.LevelError, "several-masters", slog.Int("count", e.Count), slog.Any("masters", logsPortsOf(e.Masters)))
-	case charge.One:
+	case event.OneMaster:
 		d.set(slog.LevelInfo, "one-master", slog.Any("master", e.Master.Port))
-	case charge.Changed:
+	case event.MasterChanged:
 		d.set(slog.LevelWarn, "master-changed", slog.Any("from", e.From.Port), slog.Any("to", e.To.Port))
-	case charge.Flapping:
+	case event.MasterFlapping:
 		d.set(slog.LevelError, "master-flapping", slog.Int("changes", e.Changes), slog.Duration("within", e.Within), slog.Any("master", e.Master.Port))
-	case charge.OtherPolicy:
+	case event.OtherPolicy:
 		d.set(slog.LevelWarn, "other-policy", slog.Int("count", e.Count), slog.Any("managers", logsPortsOf(e.Managers)))
-	case charge.SamePolicy:
+	case event.SamePolicy:
 		d.set(slog.LevelInfo, "same-policy")
 	}
 }
 
-func logsPortsOf(list []charge.Master) []string {
+func logsPortsOf(list []event.Master) []string {
 	ports := make([]string, 0, len(list))
 	for _, m := range list {
 		ports = append(ports, m.Port.String())

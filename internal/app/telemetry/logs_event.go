@@ -7,11 +7,10 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/charge"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
-	"github.com/ibwarden/ibwarden/internal/manager/keying"
-	"github.com/ibwarden/ibwarden/internal/manager/links"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
+	"github.com/ibwarden/ibwarden/internal/manager/mkey"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/perfmgr"
 )
@@ -86,7 +85,7 @@ func Describe(e event.Event) EventDescription {
 	case event.RogueManager:
 		d.set(slog.LevelError, "rogue-manager", slog.Any("port_guid", e.Port), slog.String("at", e.At), slog.String("reason", e.Reason))
 		d.Each = true // there is one for each port and reason
-	case charge.None, charge.Several, charge.One, charge.Changed, charge.Flapping, charge.OtherPolicy, charge.SamePolicy:
+	case event.NoMaster, event.SeveralMasters, event.OneMaster, event.MasterChanged, event.MasterFlapping, event.OtherPolicy, event.SamePolicy:
 		d.charge(e)
 	case event.Drifted:
 		d.set(slog.LevelWarn, "foreign-change", port("port", e.Op.Port), slog.String("attribute", smp.AttributeName(e.Op.Attribute)), slog.String("modifier", fmt.Sprintf("0x%08x", e.Op.Modifier)))
@@ -108,14 +107,14 @@ func Describe(e event.Event) EventDescription {
 // seen describes what was seen of devices.
 func (d *EventDescription) seen(e event.Event) {
 	switch e := e.(type) {
-	case links.Down:
-		d.set(slog.LevelWarn, "link-down", slog.Any("links", append([]links.Link{}, e.Links...)), slog.Any("gone", append([]links.Device{}, e.Gone...)))
+	case watch.LinksDown:
+		d.set(slog.LevelWarn, "link-down", slog.Any("links", append([]watch.Link{}, e.Links...)), slog.Any("gone", append([]watch.Device{}, e.Gone...)))
 		d.Each = true
-	case links.Up:
-		d.set(slog.LevelInfo, "link-up", slog.Any("links", append([]links.Link{}, e.Links...)), slog.Any("new", append([]links.Device{}, e.New...)))
+	case watch.LinksUp:
+		d.set(slog.LevelInfo, "link-up", slog.Any("links", append([]watch.Link{}, e.Links...)), slog.Any("new", append([]watch.Device{}, e.New...)))
 		d.Each = true
-	case links.Again:
-		d.set(slog.LevelInfo, "link-changed", slog.Any("links", append([]links.Link{}, e.Links...)), slog.String("reason", e.Reason))
+	case watch.LinksAgain:
+		d.set(slog.LevelInfo, "link-changed", slog.Any("links", append([]watch.Link{}, e.Links...)), slog.String("reason", e.Reason))
 	case event.Rerouted:
 		d.set(slog.LevelInfo, "rerouted", slog.Int("writes", e.Writes), slog.Int("failures", e.Failures))
 		if e.Failures > 0 {
@@ -154,7 +153,7 @@ func (d *EventDescription) seen(e event.Event) {
 		d.set(slog.LevelWarn, "m-keys-released", slog.Any("port_guid", e.To), slog.Int("ports", e.Ports), slog.Int("failures", e.Failures))
 	case event.LockedOut:
 		d.set(slog.LevelWarn, "locked-out", slog.String("reason", e.Err.Error()))
-	case keying.Given:
+	case mkey.GivenKeys:
 		d.set(slog.LevelInfo, "m-keys", slog.Int("ports", e.Ports), slog.Int("failures", e.Failures))
 		if e.Failures > 0 {
 			d.Level = slog.LevelWarn
@@ -193,6 +192,6 @@ func port(key string, p *observed.Port) slog.Attr {
 	return slog.Group(key, attrs...)
 }
 
-func fenced(f fence.Fence) []slog.Attr {
+func fenced(f facts.Fence) []slog.Attr {
 	return []slog.Attr{slog.String("name", f.Name), slog.Any("node_guid", f.At.Node), slog.Int("port", int(f.At.Port)), slog.String("reason", f.Reason)}
 }

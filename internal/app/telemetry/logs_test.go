@@ -22,14 +22,13 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
-	"github.com/ibwarden/ibwarden/internal/manager/charge"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
-	"github.com/ibwarden/ibwarden/internal/manager/keying"
-	"github.com/ibwarden/ibwarden/internal/manager/links"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
+	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/perfmgr"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -65,8 +64,8 @@ var events = []struct {
 	{event.PolicyGiven{}, slog.LevelDebug},
 	{event.Failed{Failure: apply.Failure{Port: leafPort(), Attribute: smp.AttrPKeyTable, Err: errors.New("no answer")}}, slog.LevelError},
 	{event.Forgotten{Elements: observed.ElementEnforcement, Ports: 2, Example: "leaf-1:2"}, slog.LevelWarn},
-	{event.Fenced{Fence: fence.Fence{Name: "leaf-1:2", Reason: "why"}}, slog.LevelError},
-	{event.Unfenced{Fence: fence.Fence{Name: "leaf-1:2", Reason: "why"}}, slog.LevelWarn},
+	{event.Fenced{Fence: facts.Fence{Name: "leaf-1:2", Reason: "why"}}, slog.LevelError},
+	{event.Unfenced{Fence: facts.Fence{Name: "leaf-1:2", Reason: "why"}}, slog.LevelWarn},
 	{event.Learned{List: cables.Of(new(topology.Netlist))}, slog.LevelInfo},
 	{event.TakingOver{From: 2, Reason: "it does not answer"}, slog.LevelWarn},
 	{event.Deferred{Master: 7, Reason: "why"}, slog.LevelWarn},
@@ -77,14 +76,14 @@ var events = []struct {
 	{event.Asked{Alone: true}, slog.LevelDebug},
 	{event.Unexpected{Port: 7, At: "mgmt-2"}, slog.LevelError},
 	{event.RogueManager{Port: 7, At: "mgmt-2", Reason: "why"}, slog.LevelError},
-	{charge.None{Last: charge.Master{Port: 7, Name: "mgmt-2", Counts: true}}, slog.LevelError},
-	{charge.Several{Masters: []charge.Master{{Port: 7, Name: "mgmt-2", Counts: true}}, Count: 2}, slog.LevelError},
-	{charge.One{Master: charge.Master{Port: 7, Name: "mgmt-2", Counts: true}}, slog.LevelInfo},
-	{charge.Changed{From: charge.Master{Port: 7, Name: "mgmt-2"}, To: charge.Master{Port: 9, Name: "mgmt-1"}}, slog.LevelWarn},
-	{charge.OtherPolicy{Managers: []charge.Master{{Port: 7, Name: "mgmt-2", Counts: true}}, Count: 1}, slog.LevelWarn},
-	{charge.SamePolicy{}, slog.LevelInfo},
+	{event.NoMaster{Last: event.Master{Port: 7, Name: "mgmt-2", Counts: true}}, slog.LevelError},
+	{event.SeveralMasters{Masters: []event.Master{{Port: 7, Name: "mgmt-2", Counts: true}}, Count: 2}, slog.LevelError},
+	{event.OneMaster{Master: event.Master{Port: 7, Name: "mgmt-2", Counts: true}}, slog.LevelInfo},
+	{event.MasterChanged{From: event.Master{Port: 7, Name: "mgmt-2"}, To: event.Master{Port: 9, Name: "mgmt-1"}}, slog.LevelWarn},
+	{event.OtherPolicy{Managers: []event.Master{{Port: 7, Name: "mgmt-2", Counts: true}}, Count: 1}, slog.LevelWarn},
+	{event.SamePolicy{}, slog.LevelInfo},
 	{event.Guarding{Reason: "0x0000000000000007 does not answer"}, slog.LevelError},
-	{charge.Flapping{Changes: 4, Within: time.Minute, Master: charge.Master{Port: 7, Name: "mgmt-2"}}, slog.LevelError},
+	{event.MasterFlapping{Changes: 4, Within: time.Minute, Master: event.Master{Port: 7, Name: "mgmt-2"}}, slog.LevelError},
 	{event.Stopped{Port: leafPort(), Counters: []observed.Violations{observed.PKeyViolations}}, slog.LevelWarn},
 	{perfmgr.Dropped{Port: leafPort(), Counter: perfmgr.PortXmitConstraintErrors, Packets: 3}, slog.LevelWarn},
 	{event.Drifted{Op: plan.Op{Port: leafPort(), Attribute: smp.AttrPKeyTable, Modifier: 3}}, slog.LevelWarn},
@@ -105,11 +104,11 @@ var events = []struct {
 	{event.Completed{Result: &event.Result{Proof: &isolation.Proof{Verdict: isolation.Isolated}}}, slog.LevelDebug},
 	{event.Announced{Port: 7}, slog.LevelInfo},
 	{event.Released{To: 7, Ports: 3}, slog.LevelWarn},
-	{keying.Given{Ports: 3}, slog.LevelInfo},
-	{keying.Given{Ports: 3, Failures: 1}, slog.LevelWarn},
-	{links.Down{Links: []links.Link{{A: links.End{Name: "leaf-1:5"}, B: links.End{Name: "spine-1:1"}}}}, slog.LevelWarn},
-	{links.Up{New: []links.Device{{Name: "red-1", GUID: 7}}}, slog.LevelInfo},
-	{links.Again{Reason: "leaf-1:5 went from Active to Initialize"}, slog.LevelInfo},
+	{mkey.GivenKeys{Ports: 3}, slog.LevelInfo},
+	{mkey.GivenKeys{Ports: 3, Failures: 1}, slog.LevelWarn},
+	{watch.LinksDown{Links: []watch.Link{{A: watch.LinkEnd{Name: "leaf-1:5"}, B: watch.LinkEnd{Name: "spine-1:1"}}}}, slog.LevelWarn},
+	{watch.LinksUp{New: []watch.Device{{Name: "red-1", GUID: 7}}}, slog.LevelInfo},
+	{watch.LinksAgain{Reason: "leaf-1:5 went from Active to Initialize"}, slog.LevelInfo},
 }
 
 // Every type that is an event has a level, a name, one line, and says the same as
@@ -335,7 +334,7 @@ func TestStorm(t *testing.T) {
 		t.Errorf("%d lines, want %d of each reporter more", lines(), reporterMax)
 	}
 	again(30, func(i int) event.Event {
-		return event.Fenced{Fence: fence.Fence{Name: fmt.Sprint("leaf-1:", i)}}
+		return event.Fenced{Fence: facts.Fence{Name: fmt.Sprint("leaf-1:", i)}}
 	})
 	if lines() != kindMax+2*reporterMax+30 {
 		t.Errorf("%d lines: ports that are fenced are all told", lines())

@@ -17,7 +17,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/manager/charge"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -234,14 +233,14 @@ func TestWatcher(t *testing.T) {
 	want("exposure")
 	w.Event(event.RogueManager{Port: 7, At: "red-1\n", Reason: "nobody named it"})
 	want("rogue-manager")
-	a, b := charge.Master{Port: 7, Name: "mgmt-1\n", Counts: true}, charge.Master{Port: 9, Name: "mgmt-2"}
+	a, b := event.Master{Port: 7, Name: "mgmt-1\n", Counts: true}, event.Master{Port: 9, Name: "mgmt-2"}
 	for _, x := range []struct {
 		e    event.Event
 		want string
 	}{
-		{charge.None{Last: a}, "no-master"}, {charge.Several{Masters: []charge.Master{a, b}, Count: 2}, "several-masters"}, {charge.One{Master: a}, "one-master"},
-		{charge.Changed{From: a, To: b}, "master-changed"}, {charge.Flapping{Changes: 4, Within: time.Minute, Master: a}, "master-flapping"},
-		{charge.OtherPolicy{Managers: []charge.Master{a}, Count: 1}, "other-policy"}, {charge.SamePolicy{}, "same-policy"}, {event.Guarding{Reason: "a does not answer"}, "other-policy-guarded"},
+		{event.NoMaster{Last: a}, "no-master"}, {event.SeveralMasters{Masters: []event.Master{a, b}, Count: 2}, "several-masters"}, {event.OneMaster{Master: a}, "one-master"},
+		{event.MasterChanged{From: a, To: b}, "master-changed"}, {event.MasterFlapping{Changes: 4, Within: time.Minute, Master: a}, "master-flapping"},
+		{event.OtherPolicy{Managers: []event.Master{a}, Count: 1}, "other-policy"}, {event.SamePolicy{}, "same-policy"}, {event.Guarding{Reason: "a does not answer"}, "other-policy-guarded"},
 	} {
 		w.Event(x.e)
 		want(x.want)

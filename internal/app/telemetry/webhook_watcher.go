@@ -10,7 +10,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/manager/charge"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 )
 
@@ -44,19 +43,19 @@ func (w *AlarmWatcher) Event(e event.Event) {
 		w.drift[smp.AttributeName(e.Op.Attribute)]++
 	case event.RogueManager:
 		w.send(Alarm{Type: "rogue-manager", Text: plain(e.String()), Details: map[string]any{"port_guid": e.Port, "at": plain(e.At), "reason": plain(e.Reason)}})
-	case charge.None:
+	case event.NoMaster:
 		w.send(Alarm{Type: "no-master", Text: plain(e.String()), Details: map[string]any{"last": e.Last.Port}})
-	case charge.Several:
+	case event.SeveralMasters:
 		w.send(Alarm{Type: "several-masters", Text: plain(e.String()), Details: map[string]any{"count": e.Count, "masters": webhookPortsOf(e.Masters)}})
-	case charge.One:
+	case event.OneMaster:
 		w.send(Alarm{Type: "one-master", Text: plain(e.String()), Details: map[string]any{"master": e.Master.Port}})
-	case charge.Changed:
+	case event.MasterChanged:
 		w.send(Alarm{Type: "master-changed", Text: plain(e.String()), Details: map[string]any{"from": e.From.Port, "to": e.To.Port}})
-	case charge.Flapping:
+	case event.MasterFlapping:
 		w.send(Alarm{Type: "master-flapping", Text: plain(e.String()), Details: map[string]any{"changes": e.Changes, "within_seconds": e.Within.Seconds(), "master": e.Master.Port}})
-	case charge.OtherPolicy:
+	case event.OtherPolicy:
 		w.send(Alarm{Type: "other-policy", Text: plain(e.String()), Details: map[string]any{"count": e.Count, "managers": webhookPortsOf(e.Managers)}})
-	case charge.SamePolicy:
+	case event.SamePolicy:
 		w.send(Alarm{Type: "same-policy", Text: plain(e.String())})
 	case event.Guarding:
 		w.send(Alarm{Type: "other-policy-guarded", Text: plain(e.String()), Details: map[string]any{"reason": plain(e.Reason)}})
@@ -120,7 +119,7 @@ func plain(s string) string {
 	return s
 }
 
-func webhookPortsOf(masters []charge.Master) []ib.PortGUID {
+func webhookPortsOf(masters []event.Master) []ib.PortGUID {
 	out := make([]ib.PortGUID, 0, len(masters))
 	for _, m := range masters {
 		out = append(out, m.Port)

@@ -20,7 +20,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
@@ -78,7 +77,7 @@ func Ring() *mkey.Ring { return mkey.NewRing([mkey.SecretSize]byte{27}) }
 
 // Keyed has a manager give each port an M_Key of its own.
 func Keyed(c *engine.Config) {
-	c.Keys = &keying.Config{Keys: mkey.Keys{Ring: Ring(), Book: new(mkey.Book)}}
+	c.Keys = &mkey.KeyingConfig{Keys: mkey.Keys{Ring: Ring(), Book: new(mkey.Book)}}
 	c.SMKeys, c.Vouches = Ring().SMKey, Ring()
 }
 

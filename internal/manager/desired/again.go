@@ -5,7 +5,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/judge/routes"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
@@ -13,7 +12,7 @@ import (
 // again are the last routes for a later snapshot of the subnet: only what leads over
 // something that is missing goes another way, until it is back. They are judged as others
 // are. nil where the engine has to be asked.
-func (r *Result) again(assigned []lid.Assignment, request routing.Request, used []ib.SL) *Routes {
+func (r *Result) again(assigned []LIDAssignment, request routing.Request, used []ib.SL) *Routes {
 	last := r.in.Routes
 	if last == nil || last.cut || !last.request.Like(&request) || last.managers != r.Settings.MasterSMLID {
 		return nil

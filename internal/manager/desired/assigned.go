@@ -3,7 +3,6 @@ package desired
 import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
@@ -22,7 +21,7 @@ type Assigned struct {
 	Fenced map[ib.PortGUID]bool
 	// Fences are the switch ports behind which nobody is let into the subnet,
 	// with the reason of each, in words.
-	Fences fence.Set
+	Fences facts.FenceSet
 	// Aliases reports whether the tables of GUIDs are the manager's to keep: a
 	// policy has given aliases.
 	Aliases bool

@@ -5,10 +5,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/mcast"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/qos"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
@@ -26,18 +23,18 @@ type Result struct {
 	// Assigned is Input.Known with LIDs, P_Keys and fences as they are now.
 	Assigned Assigned
 	// Fences are those that came and went, because of the room in P_Key tables.
-	Fences []fence.Change
+	Fences []facts.FenceChange
 	// Open counts the fenced ports that let strangers pass.
 	Open int
 	// Ungrouped are members that packets of their groups do not reach.
-	Ungrouped []mcast.Fault
+	Ungrouped []MulticastFault
 	// Compiled is the number of end ports whose tables were worked out.
 	Compiled int
 	// Routes are to be given to the next call.
 	Routes *Routes
 
 	in     Input
-	levels *qos.Levels // nil where routes need no virtual lanes
+	levels *QoSLevels // nil where routes need no virtual lanes
 	// moved are the multicast LIDs whose trees have changed since they were judged, and
 	// circles is what was found wrong with them then.
 	moved   map[ib.LID]bool

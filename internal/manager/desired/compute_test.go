@@ -15,12 +15,9 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/bound"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/partition"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
-	"github.com/ibwarden/ibwarden/internal/manager/unseen"
-	"github.com/ibwarden/ibwarden/internal/manager/vetting"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
@@ -86,7 +83,7 @@ func port(h int) policy.Selector {
 // resolved resolves p on the fabric of in.
 func resolved(t *testing.T, in Input, p *policy.Policy) Resolved {
 	t.Helper()
-	var names vetting.Names
+	var names facts.PolicyNames
 	x, err := Resolve(p, names.Resolver(in.Identities()), &names, in.Known.PKeys, in.Site)
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +189,7 @@ func TestComputeIsPure(t *testing.T) {
 	f := star(4)
 	known := Assigned{
 		LIDs: map[ib.PortGUID]ib.LID{guid(2): 7, guid(9): 9}, PKeys: map[string]ib.PKeyBase{"tenant-1": 0x10},
-		Fences:  fence.Set{{Node: 1, Port: 3}: "a test says so"},
+		Fences:  facts.FenceSet{{Node: 1, Port: 3}: "a test says so"},
 		Forgets: map[observed.Place]observed.Element{{Node: 0x102, Port: 1}: observed.ElementHOQLife},
 		Managed: true,
 	}
@@ -267,7 +264,7 @@ func TestTooSmallTable(t *testing.T) {
 
 	r = compute(t, Input{Fabric: f, Profile: protect.Strict}, p) // it has less room than most
 	at := observed.Place{Node: 1, Port: 3}
-	if len(r.Fences) != 1 || r.Fences[0].At != at || r.Fences[0].Lifted || !strings.HasPrefix(r.Assigned.Fences[at], fence.RoomReason) {
+	if len(r.Fences) != 1 || r.Fences[0].At != at || r.Fences[0].Lifted || !strings.HasPrefix(r.Assigned.Fences[at], facts.RoomReason) {
 		t.Fatalf("fences %+v", r.Fences)
 	}
 	if got := r.Tables.Port(guardOf(f, 3)).PKeys; got == nil || len(got) != 0 {
@@ -292,7 +289,7 @@ func TestFencedPort(t *testing.T) {
 	for _, checks := range []bool{true, false} {
 		f := star(4)
 		f.Node(1).Switch.Info.OutboundEnforcementCap = checks
-		in := Input{Fabric: f, Known: Assigned{Fences: fence.Set{{Node: 1, Port: 3}: "a test says so"}}}
+		in := Input{Fabric: f, Known: Assigned{Fences: facts.FenceSet{{Node: 1, Port: 3}: "a test says so"}}}
 		for _, x := range in.Identities() {
 			if x.PortGUID == guid(3) {
 				t.Error("a policy is resolved among who is behind a fence")
@@ -327,12 +324,12 @@ func TestUnseenPort(t *testing.T) {
 	f := star(3)
 	q := guardOf(f, 4)
 	q.Info.PortState, q.Info.PortPhysicalState, q.Silent = smp.PortActive, smp.PhysLinkUp, true
-	gone := unseen.Port{
+	gone := facts.UnseenPort{
 		Identity: policy.EndPort{PortGUID: guid(4), NodeGUID: 0x104, PortNum: 1, NodeType: ib.NodeCA},
 		Cap:      8, Keys: []ib.PKey{0x7FFF, 0x8010}, At: q.Place(), Behind: q.Place(),
 		Aliases: []observed.Alias{{Index: 1, GUID: 0x02000000000000A1}},
 	}
-	in := Input{Fabric: f, Unseen: []unseen.Port{gone}}
+	in := Input{Fabric: f, Unseen: []facts.UnseenPort{gone}}
 	if r := compute(t, in, tenants([]int{2, 4})); len(r.Withheld) != 0 || !r.Ordinary() {
 		t.Errorf("it may hold what it holds: %v withheld", r.Withheld)
 	}
@@ -353,7 +350,7 @@ func TestAliases(t *testing.T) {
 	f := star(3)
 	q := guardOf(f, 4)
 	q.Info.PortState, q.Info.PortPhysicalState, q.Silent = smp.PortActive, smp.PhysLinkUp, true
-	gone := unseen.Port{
+	gone := facts.UnseenPort{
 		Identity: policy.EndPort{PortGUID: guid(4), NodeGUID: 0x104, PortNum: 1, NodeType: ib.NodeCA},
 		Cap:      8, At: q.Place(), Behind: q.Place(), Aliases: []observed.Alias{{Index: 1, GUID: 0x02000000000000A4}},
 	}
@@ -362,7 +359,7 @@ func TestAliases(t *testing.T) {
 		t.Error("tables of GUIDs are wanted, and no policy ever spoke of aliases")
 	}
 	p.Aliases = []policy.PortAliases{{Port: guid(2), GUIDs: []ib.PortGUID{0x02000000000000A1, 0, 0x02000000000000A2, 0x02000000000000A3}}, {Port: guid(3), GUIDs: []ib.PortGUID{0x02000000000000A4}}}
-	r := compute(t, Input{Fabric: f, Unseen: []unseen.Port{gone}}, p)
+	r := compute(t, Input{Fabric: f, Unseen: []facts.UnseenPort{gone}}, p)
 	for h, want := range map[int][]ib.PortGUID{1: {guid(1)}, 2: {guid(2), 0x02000000000000A1, 0, 0x02000000000000A2}, 3: {guid(3), 0}} {
 		if d := cmp.Diff(want, r.Tables.Port(host(f, h)).GUIDs); d != "" {
 			t.Errorf("host %d (-want +got)\n%s", h, d)
@@ -383,8 +380,8 @@ func TestAliases(t *testing.T) {
 func TestBounds(t *testing.T) {
 	f := star(3)
 	copy(host(f, 2).PKeys, []ib.PKey{0x7FFF, 0x0010})
-	b := bound.Of(f.EndPorts(), "a test says so", false)
-	r := compute(t, Input{Fabric: f, Bounds: []*bound.Bound{nil, b}}, tenants([]int{2, 3}, []int{1}))
+	b := BoundOf(f.EndPorts(), "a test says so", false)
+	r := compute(t, Input{Fabric: f, Bounds: []*Bound{nil, b}}, tenants([]int{2, 3}, []int{1}))
 	for h, want := range map[int][]ib.PKey{1: {0xFFFF}, 2: {0x7FFF}, 3: {0x7FFF}} {
 		if got := keys(r.Tables.Port(host(f, h)).PKeys); !slices.Equal(got, want) {
 			t.Errorf("host %d is to hold %v, want %v", h, got, want)
@@ -447,7 +444,7 @@ func TestPredict(t *testing.T) {
 	f = star(3)
 	in := Input{Fabric: f, Routing: routing.UpDown, Known: Assigned{
 		Forgets: map[observed.Place]observed.Element{{Node: 0x102, Port: 1}: observed.ElementHOQLife},
-		Fences:  fence.Set{{Node: 1, Port: 2}: fence.CableReason, {Node: 1, Port: 3}: "a test says so"},
+		Fences:  facts.FenceSet{{Node: 1, Port: 2}: facts.CableReason, {Node: 1, Port: 3}: "a test says so"},
 	}}
 	r, err := Predict(in, tenants([]int{2}))
 	if err != nil {
@@ -456,7 +453,7 @@ func TestPredict(t *testing.T) {
 	if host(f, 2).Forgets != observed.ElementHOQLife {
 		t.Error("what host 2 does not keep is not recalled")
 	}
-	if d := cmp.Diff(fence.Set{{Node: 1, Port: 3}: "a test says so"}, r.Assigned.Fences); d != "" {
+	if d := cmp.Diff(facts.FenceSet{{Node: 1, Port: 3}: "a test says so"}, r.Assigned.Fences); d != "" {
 		t.Errorf("fences where there is no list of cables (-want +got)\n%s", d)
 	}
 	unnumbered := tenants([]int{2})

@@ -14,7 +14,8 @@
 // place of its own, which it keeps for later, and forwarding tables lead both alike. So the
 // tables that two managers want differ in the entry of that LID only.
 //
-// The packages below compute the parts: addresses in lid,
-// forwarding tables in routing and mcast, P_Keys in partition, links in qos, the
-// rest of PortInfo in ports.
+// The parts: LIDs (AssignLIDs), multicast forwarding tables (ComputeMulticast), links
+// and virtual lanes (EnterLinks, EnterLanes), and the rest of PortInfo, each described
+// in a file of its own. Packages below compute the others: unicast forwarding tables
+// in routing, P_Keys in partition.
 package desired

@@ -2,14 +2,11 @@ package desired
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/manager/bound"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/partition"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
-	"github.com/ibwarden/ibwarden/internal/manager/unseen"
-	"github.com/ibwarden/ibwarden/internal/manager/vetting"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -30,10 +27,10 @@ type Input struct {
 	// Known is what was assigned before, and what an earlier run learned.
 	Known Assigned
 	// Unseen are end ports out of sight that may still use what they had.
-	Unseen []unseen.Port
+	Unseen []facts.UnseenPort
 	// Bounds are the most that ports may get, whatever the policy gives; nil ones
 	// bind nobody.
-	Bounds []*bound.Bound
+	Bounds []*Bound
 	// Cables is the list of cables; nil where devices are believed.
 	Cables *cables.List
 
@@ -101,7 +98,7 @@ type Resolved struct {
 // they had any, finds their members among ports, and has the names that p uses
 // vetted: the error may be a *policy.AbsentError. site is called where a name
 // finds nobody.
-func Resolve(p *policy.Policy, among *policy.Resolver, names *vetting.Names, before map[string]ib.PKeyBase, site func() *policy.Site) (Resolved, error) {
+func Resolve(p *policy.Policy, among *policy.Resolver, names *facts.PolicyNames, before map[string]ib.PKeyBase, site func() *policy.Site) (Resolved, error) {
 	numbers, err := policy.Allocate(p, before)
 	if err != nil {
 		return Resolved{}, err

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/judge/routes"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/qos"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -49,11 +48,11 @@ func (r *Result) judge(x *Routes, used []ib.SL) (refused, warnings []string, err
 	}
 	d := observed.NewDesired(x.fabric)
 	x.enter(d)
-	if _, err := qos.Links(x.fabric, &r.Settings, d); err != nil {
+	if _, err := EnterLinks(x.fabric, &r.Settings, d); err != nil {
 		return nil, nil, err
 	}
 	if r.usesLanes(levels) { // what else of it hosts may not send is dropped before it counts
-		if _, _, err := qos.Lanes(x.fabric, &r.Settings, levels, nil, d); err != nil {
+		if _, _, err := EnterLanes(x.fabric, &r.Settings, levels, nil, d); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/unseen"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
@@ -216,12 +216,12 @@ func TestKeysBeforeUnseenPorts(t *testing.T) {
 		f := star(3)
 		q := guardOf(f, 4)
 		q.Info.PortState, q.Info.PortPhysicalState, q.Silent = smp.PortActive, smp.PhysLinkUp, true
-		u := unseen.Port{Identity: policy.EndPort{PortGUID: guid(4), NodeGUID: 0x104, PortNum: 1, NodeType: ib.NodeCA}, Cap: 8, Keys: x.keys, Guard: x.guard,
+		u := facts.UnseenPort{Identity: policy.EndPort{PortGUID: guid(4), NodeGUID: 0x104, PortNum: 1, NodeType: ib.NodeCA}, Cap: 8, Keys: x.keys, Guard: x.guard,
 			At: observed.Place{Node: 0xBAD, Port: 1}, Behind: q.Place()}
 		if x.seen {
 			u.At = q.Place()
 		}
-		if got := compute(t, Input{Fabric: f, Unseen: []unseen.Port{u}}, tenants([]int{2, 4}, []int{2, 3})).Withheld; !slices.Equal(got, x.want) {
+		if got := compute(t, Input{Fabric: f, Unseen: []facts.UnseenPort{u}}, tenants([]int{2, 4}, []int{2, 3})).Withheld; !slices.Equal(got, x.want) {
 			t.Errorf("%s: %v withheld, want %v", x.name, got, x.want)
 		}
 	}

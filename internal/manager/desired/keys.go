@@ -5,9 +5,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/partition"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/ports"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -38,7 +36,7 @@ func (r *Result) keys() error {
 	r.fenceOff()
 	r.between()
 	if r.in.Profile != protect.None {
-		ports.FilterRaw(r.in.Fabric, r.in.Policy.AllowRaw, r.fences().Has, r.Tables)
+		FilterRaw(r.in.Fabric, r.in.Policy.AllowRaw, r.fences().Has, r.Tables)
 	}
 	r.Withheld, r.Open = r.withheld(out.EndPorts), r.fences().Open(r.in.Fabric)
 	if doubtful := observed.StrangersPartitions(r.in.Fabric, r.Tables, r.knowsBehind); len(doubtful) > 0 {
@@ -50,7 +48,7 @@ func (r *Result) keys() error {
 }
 
 // fences are those that stand, with those that came and without those that went.
-func (r *Result) fences() fence.Set { return r.Assigned.Fences }
+func (r *Result) fences() facts.FenceSet { return r.Assigned.Fences }
 
 // resolved takes over what the policy says of partitions.
 func (r *Result) resolved(to *policy.Resolution) {
@@ -78,11 +76,11 @@ func (r *Result) guard(x partition.SwitchPort) {
 // without a known device behind it keeps its setting.
 func (r *Result) between() {
 	if s := &r.Settings; s.EnforceBetweenSwitches {
-		r.Warnings = append(r.Warnings, ports.Between(r.in.Fabric, s.EnforceInbound, s.EnforceOutbound, r.Tables)...)
+		r.Warnings = append(r.Warnings, CheckBetweenSwitches(r.in.Fabric, s.EnforceInbound, s.EnforceOutbound, r.Tables)...)
 		return
 	}
 	if r.in.Cables != nil || r.in.Profile == protect.None {
-		ports.Unchecked(r.in.Fabric, r.Tables)
+		UncheckedBetweenSwitches(r.in.Fabric, r.Tables)
 	}
 }
 
@@ -119,7 +117,7 @@ func (in *Input) mayCutShort() func(ib.PortGUID) bool {
 // policy wants of it.
 func (r *Result) cutShort(over []partition.Overflow) {
 	r.Assigned.Fenced = make(map[ib.PortGUID]bool, len(over))
-	var short []fence.Fence
+	var short []facts.Fence
 	for _, o := range over {
 		r.Assigned.Fenced[o.PortGUID] = true
 		if r.in.Profile == protect.None {
@@ -131,9 +129,9 @@ func (r *Result) cutShort(over []partition.Overflow) {
 			r.warn("it gets no more than fits, and is behind no switch port that could be fenced: %v", o)
 			continue
 		}
-		short = append(short, fence.Fence{At: p.Peer.Place(), Reason: fmt.Sprint(o)})
+		short = append(short, facts.Fence{At: p.Peer.Place(), Reason: fmt.Sprint(o)})
 	}
-	x := fence.Edit{Fabric: r.in.Fabric, Cables: r.in.Cables, Set: r.in.Known.Fences}
+	x := facts.FenceEdit{Fabric: r.in.Fabric, Cables: r.in.Cables, Set: r.in.Known.Fences}
 	x.HoldToRoom(short)
 	r.Assigned.Fences, r.Fences = x.Set, x.Changes
 }

@@ -5,26 +5,25 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/judge/routes"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/qos"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // levelsOf are the service levels of paths over routes, nil where they need no virtual lanes
 // and no level has a share.
-func (r *Result) levelsOf(x *Routes, used []ib.SL) (*qos.Levels, error) {
+func (r *Result) levelsOf(x *Routes, used []ib.SL) (*QoSLevels, error) {
 	if !x.UsesLanes() && r.Settings.Levels == nil {
 		return nil, nil
 	}
-	return qos.NewLevels(r.in.Fabric, &r.Settings, used, x.routed.Graph, x.routed.Lanes)
+	return NewQoSLevels(r.in.Fabric, &r.Settings, used, x.routed.Graph, x.routed.Lanes)
 }
 
 // usesLanes reports whether the tables of virtual lanes are wanted.
-func (r *Result) usesLanes(levels *qos.Levels) bool { return r.in.Policy.UsesLanes() || levels != nil }
+func (r *Result) usesLanes(levels *QoSLevels) bool { return r.in.Policy.UsesLanes() || levels != nil }
 
 // lanes wants the settings of links and, where the policy uses more than one
 // service level or the routes more than one virtual lane, the tables that map levels to virtual lanes.
 func (r *Result) lanes() error {
-	faults, err := qos.Links(r.in.Fabric, &r.Settings, r.Tables)
+	faults, err := EnterLinks(r.in.Fabric, &r.Settings, r.Tables)
 	if err != nil {
 		return err
 	}
@@ -32,7 +31,7 @@ func (r *Result) lanes() error {
 		if r.levels.Divides() {
 			r.levels.Count(r.Routes.routed.Linear, r.talks())
 		}
-		more, short, err := qos.Lanes(r.in.Fabric, &r.Settings, r.levels, r.allowed(), r.Tables)
+		more, short, err := EnterLanes(r.in.Fabric, &r.Settings, r.levels, r.allowed(), r.Tables)
 		if err != nil {
 			return err
 		}
@@ -59,10 +58,10 @@ func others(n int) string {
 }
 
 // talks are the ports that send to each other on levels of the policy.
-func (r *Result) talks() (out []qos.Talk) {
+func (r *Result) talks() (out []TalkingPorts) {
 	for i := range r.Resolution.Partitions {
 		p := &r.Resolution.Partitions[i]
-		out = append(out, qos.Talk{Levels: p.Levels(), Full: p.Full, Limited: p.Limited})
+		out = append(out, TalkingPorts{Levels: p.Levels(), Full: p.Full, Limited: p.Limited})
 	}
 	return out
 }

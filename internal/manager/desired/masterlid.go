@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -22,14 +21,14 @@ func (r *Result) lids() error {
 	if err := in.mayTake(m); err != nil {
 		return err
 	}
-	assigned, moves, err := lid.Assign(in.Fabric, in.ownLIDs(m), in.LMC, m)
+	assigned, moves, err := AssignLIDs(in.Fabric, in.ownLIDs(m), in.LMC, m)
 	if err != nil {
 		return err
 	}
 	for _, x := range moves {
 		r.Warnings = append(r.Warnings, x.String())
 	}
-	lid.Enter(assigned, r.Tables)
+	EnterLIDs(assigned, r.Tables)
 	if m != ib.LIDReserved {
 		self := r.Tables.Port(in.Fabric.Self)
 		self.Info.LID, self.Info.LMC = m, 0

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/mcast"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
 )
 
@@ -22,15 +21,15 @@ func (r *Result) Lead(groups []*group.Group) error {
 
 // trees are the multicast forwarding tables beside unicast routes; nil when they are left as
 // they are.
-func (r *Result) trees(x *Routes) (*mcast.Tables, error) {
+func (r *Result) trees(x *Routes) (*MulticastTables, error) {
 	if r.in.Groups == nil {
 		return nil, nil
 	}
-	allowed := make(mcast.Members, len(r.Resolution.Partitions))
+	allowed := make(PartitionMembers, len(r.Resolution.Partitions))
 	for _, p := range r.Resolution.Partitions {
 		allowed.Add(p.Base, p.Full, p.Limited)
 	}
-	return mcast.Compute(mcast.Input{Fabric: r.in.Fabric, Groups: r.in.Groups, Allowed: allowed.Allow, Idle: x.idle(), Order: x.GroupOrder()})
+	return ComputeMulticast(MulticastInput{Fabric: r.in.Fabric, Groups: r.in.Groups, Allowed: allowed.Allow, Idle: x.idle(), Order: x.GroupOrder()})
 }
 
 // concerns reports whether a port is a member of a group.

@@ -3,8 +3,7 @@ package desired
 import (
 	"errors"
 
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
-	"github.com/ibwarden/ibwarden/internal/manager/vetting"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
@@ -17,10 +16,10 @@ func Predict(in Input, p *policy.Policy) (*Result, error) {
 		return nil, errors.New("the port to work from did not answer")
 	}
 	in.Known.Recall(in.Fabric)
-	fences := fence.Edit{Fabric: in.Fabric, Cables: in.Cables, Set: in.Known.Fences}
+	fences := facts.FenceEdit{Fabric: in.Fabric, Cables: in.Cables, Set: in.Known.Fences}
 	fences.HoldToList()
 	in.Known.Fences = fences.Set
-	names := vetting.Names{Known: in.Known.Names}
+	names := facts.PolicyNames{Known: in.Known.Names}
 	var err error
 	if in.Resolved, err = Resolve(p, names.Resolver(in.Identities()), &names, in.Known.PKeys, in.Site); err != nil {
 		return nil, err

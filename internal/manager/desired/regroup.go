@@ -6,7 +6,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/routes"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/mcast"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -28,7 +27,7 @@ func levelsOfGroups(s *observed.ServiceLevels, levels []ib.SL) (set routes.SLs) 
 }
 
 // enterTrees wants multicast tables, and notes which groups they lead otherwise.
-func (r *Result) enterTrees(t *mcast.Tables) {
+func (r *Result) enterTrees(t *MulticastTables) {
 	before := make([]*observed.DesiredMulticast, len(r.Tables.Nodes))
 	for i := range r.Tables.Nodes {
 		before[i] = r.Tables.Nodes[i].Multicast

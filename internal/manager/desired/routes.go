@@ -7,8 +7,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/judge/routes"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/qos"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
@@ -19,7 +17,7 @@ import (
 // it need not be computed again.
 type Routes struct {
 	fabric   *observed.Fabric
-	assigned []lid.Assignment
+	assigned []LIDAssignment
 	// manager is the manager's port, and managers the LID that it has as master; 0 for
 	// its own.
 	manager  *observed.Port
@@ -46,12 +44,12 @@ type Routes struct {
 
 // routes wants forwarding tables. While fabric and addresses are those of the last time, so are
 // the tables, whoever joined or left a partition.
-func (r *Result) routes(assigned []lid.Assignment) error {
+func (r *Result) routes(assigned []LIDAssignment) error {
 	x := r.in.Routes
 	m := r.Settings.MasterSMLID
 	used := r.in.Policy.Levels()
 	request := routing.Request{
-		Engine: r.in.Routing, Room: qos.RoomFor(r.in.Fabric, &r.Settings, used), Drained: r.drained(), File: r.in.RoutingFile,
+		Engine: r.in.Routing, Room: RoutingRoom(r.in.Fabric, &r.Settings, used), Drained: r.drained(), File: r.in.RoutingFile,
 		Tenants: r.tenants(), Workers: r.in.Workers,
 	}
 	if x == nil || x.fabric != r.in.Fabric || x.manager != r.in.Fabric.Self || x.managers != m || !x.request.Equal(&request) || !slices.Equal(x.assigned, assigned) {
@@ -139,7 +137,7 @@ func (x *Routes) UsesLanes() bool { return x != nil && x.routed.Lanes != nil }
 func (x *Routes) Notes() []string { return x.routed.Notes }
 
 // computeRoutes asks the engine; last is what was routed last, or nil.
-func computeRoutes(f *observed.Fabric, last *Routes, assigned []lid.Assignment, managers ib.LID, request routing.Request) (*Routes, error) {
+func computeRoutes(f *observed.Fabric, last *Routes, assigned []LIDAssignment, managers ib.LID, request routing.Request) (*Routes, error) {
 	asked := request
 	if last != nil {
 		asked.Last = last.routed
@@ -153,7 +151,7 @@ func computeRoutes(f *observed.Fabric, last *Routes, assigned []lid.Assignment, 
 	return x, nil
 }
 
-func destinations(assigned []lid.Assignment) []graph.Destination {
+func destinations(assigned []LIDAssignment) []graph.Destination {
 	to := make([]graph.Destination, len(assigned))
 	for i, a := range assigned {
 		to[i] = graph.Destination{Port: a.Port, LID: a.LID, LMC: a.LMC}
@@ -169,7 +167,7 @@ func withoutPorts(f *observed.Fabric) *observed.Desired {
 // fill makes the tables of switches from what was routed.
 func (x *Routes) fill() {
 	f, tables := x.fabric, x.routed
-	if i := slices.IndexFunc(x.assigned, func(a lid.Assignment) bool { return a.Port == f.Self }); i >= 0 && x.managers != ib.LIDReserved {
+	if i := slices.IndexFunc(x.assigned, func(a LIDAssignment) bool { return a.Port == f.Self }); i >= 0 && x.managers != ib.LIDReserved {
 		tables.Lead(x.managers, x.assigned[i].LID)
 	}
 	x.warnings = append(x.warnings, tables.Warnings...)
@@ -186,7 +184,7 @@ func (x *Routes) fill() {
 
 // remember keeps the LIDs of ports that are absent now: a node that comes back
 // finds its address.
-func (r *Result) remember(assigned []lid.Assignment) {
+func (r *Result) remember(assigned []LIDAssignment) {
 	r.Assigned.LIDs = maps.Clone(r.in.Known.LIDs)
 	if r.Assigned.LIDs == nil {
 		r.Assigned.LIDs = make(map[ib.PortGUID]ib.LID, len(assigned))

@@ -2,7 +2,6 @@ package desired
 
 import (
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/ports"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -11,7 +10,7 @@ func (r *Result) settings() {
 	in := &r.in
 	self := r.Tables.Port(in.Fabric.Self).Info.LID
 	levels := r.levels.ServiceLevels()
-	guard := ports.GuardOf(in.Policy, in.ProtectBits)
+	guard := MKeyGuardOf(in.Policy, in.ProtectBits)
 	for _, n := range in.Fabric.Nodes {
 		for i := range n.Ports {
 			port := &n.Ports[i]
@@ -20,7 +19,7 @@ func (r *Result) settings() {
 			if !port.Reached || !port.IsEnd() {
 				continue
 			}
-			ports.End(want, &r.Settings, r.GIDPrefix(), self, levels.Between(r.Settings.MasterSMSL, port, in.Fabric.Self))
+			EnterManager(want, &r.Settings, r.GIDPrefix(), self, levels.Between(r.Settings.MasterSMSL, port, in.Fabric.Self))
 			want.Registered = in.Registered
 			want.Reregister = in.Reregister && port.Node.Switch == nil && port.Info.PortState == smp.PortActive &&
 				(in.Asked == nil || !in.Asked(port.GUID))
@@ -32,7 +31,7 @@ func (r *Result) settings() {
 	if in.MKey != 0 || in.OwnKeys {
 		r.Warnings = append(r.Warnings, guard.Warnings(&r.Settings)...)
 	}
-	r.Warnings = append(r.Warnings, ports.Limits(in.Fabric, in.Policy.Links, r.Tables)...)
+	r.Warnings = append(r.Warnings, LimitLinks(in.Fabric, in.Policy.Links, r.Tables)...)
 }
 
 // inoperative reports whether an end port says by its DiagCode that it carries no

@@ -2,14 +2,14 @@ package desired
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // Subnet is what subnet administration has to know of the subnet when the result
 // stands there: the fabric and the partitions of the policy. fences are those that
 // stand now. Who manages the subnet is missing.
-func (r *Result) Subnet(fences fence.Set) observed.Subnet {
+func (r *Result) Subnet(fences facts.FenceSet) observed.Subnet {
 	s := observed.Subnet{
 		Fabric: r.in.Fabric, GIDPrefix: r.GIDPrefix(), Lifetime: r.Settings.SubnetTimeOut,
 		Aliases: r.standingAliases(), LIDs: r.LIDs(), Levels: r.levels.ServiceLevels(),

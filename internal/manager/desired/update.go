@@ -4,9 +4,7 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/mcast"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/partition"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/ports"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
@@ -41,14 +39,14 @@ type Update struct {
 	Regrouped bool
 
 	out   partition.Output
-	trees *mcast.Tables
+	trees *MulticastTables
 }
 
 // Update computes the result of another policy from r. ok is false if that takes a full
 // computation. Nothing has changed before Enter.
 func (r *Result) Update(next Next) (u *Update, ok bool) {
 	p, q := next.Policy, r.in.Policy
-	if !r.Ordinary() || p.UsesLanes() != q.UsesLanes() || !ports.Same(p, q) || r.Settings.EnforceBetweenSwitches ||
+	if !r.Ordinary() || p.UsesLanes() != q.UsesLanes() || !SamePortSettings(p, q) || r.Settings.EnforceBetweenSwitches ||
 		p.AllowBoth != r.Resolution.AllowBoth || p.AllowRaw != q.AllowRaw || !r.sameAliases(p, next.Resolution) {
 		return nil, false
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/manager/moved"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
@@ -31,7 +31,7 @@ type agenda struct {
 	waits     bool
 	waitsFrom time.Duration
 	// links are those that changed: what is behind them is to be read.
-	links moved.Links
+	links watch.ChangedLinks
 	// repairs are ports at which a foreign value was read, that is to be written back.
 	repairs map[*observed.Port]bool
 	// compare reports whether all tables are to be compared: a device answers again to which something

@@ -8,11 +8,9 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
-	"github.com/ibwarden/ibwarden/internal/manager/unseen"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 )
@@ -90,7 +88,7 @@ func (e *Engine) setBaseline(quiet bool, inactive int, p *isolation.Prover) {
 	// What strangers may use is given to nobody; that is worked out as a whole.
 	// Behind a port that is shut there is nothing to work out.
 	strange := e.fabric.HasStranger(func(p *observed.Port) bool { return !e.known.Fences.IsShut(p) })
-	hidden := slices.ContainsFunc(e.unseen, func(u unseen.Port) bool { return !e.known.Fences.IsShut(e.fabric.At(u.Behind)) })
+	hidden := slices.ContainsFunc(e.unseen, func(u facts.UnseenPort) bool { return !e.known.Fences.IsShut(e.fabric.At(u.Behind)) })
 	if !e.isMaster() || e.proof.failures > 0 || hidden || strange {
 		return
 	}
@@ -196,7 +194,7 @@ type proof struct {
 	failures   int
 	unfinished map[unfinished]bool
 	// claims are the LIDs that ports have and ought not to have; claimed is their version.
-	claims  []lid.Claim
+	claims  []desired.LIDClaim
 	claimed uint64
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -47,7 +46,7 @@ func (e *Engine) learns() bool { return e.config.LearnCables && e.cabling.list =
 func (e *Engine) learnCables() (again bool, err error) {
 	d := e.sweep.discovery
 	doubt := func(p *observed.Port) string {
-		if reason, fenced := e.known.Fences[p.Place()]; fenced && strings.HasPrefix(reason, fence.CableReason) {
+		if reason, fenced := e.known.Fences[p.Place()]; fenced && strings.HasPrefix(reason, facts.CableReason) {
 			return "it was fenced before: " + reason
 		}
 		return d.Contradiction(p)
@@ -99,5 +98,5 @@ func (e *Engine) tellDescriptions() {
 // reports.
 func (e *Engine) fits(p *observed.Port, nodeInfo []byte) bool {
 	var info smp.NodeInfo
-	return !fence.Undeclared(p) || info.UnmarshalBinary(nodeInfo) == nil && e.cabling.list.Check(p.Place(), &info) == nil
+	return !facts.Undeclared(p) || info.UnmarshalBinary(nodeInfo) == nil && e.cabling.list.Check(p.Place(), &info) == nil
 }

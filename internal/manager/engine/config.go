@@ -3,18 +3,145 @@ package engine
 import (
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/manager/engine/config"
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/manager/cables"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
+	"github.com/ibwarden/ibwarden/internal/manager/mastership"
+	"github.com/ibwarden/ibwarden/internal/manager/mkey"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy/protect"
+	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
 // Config is what an engine is told once.
-type Config = config.Config
+type Config struct {
+	// Limits bound the requests under way.
+	Limits transact.Limits
+	// Seed is where transaction identifiers come from; with a secret one nobody
+	// can answer a request that he has not seen.
+	Seed [32]byte
+	// GIDPrefix is the subnet prefix; 0 stands for ib.DefaultGIDPrefix.
+	GIDPrefix uint64
+	// LMC gives every CA and router port 2^LMC LIDs.
+	LMC ib.LMC
+	// Routing is the routing engine, RoutingFile the forwarding tables for routing.File;
+	// Workers take parts of its work and of the judge's.
+	Routing     routing.Engine
+	RoutingFile *observed.LFTs
+	Workers     graph.Workers
+	// Profile says how far the manager goes to hold the subnet against hosts.
+	Profile protect.Profile
+	// Cables is the list of cables to hold to. LearnCables learns one from the
+	// first sweep where there is none (event Learned).
+	Cables      *cables.List
+	LearnCables bool
+	// Keys gives every end port an M_Key of its own. When it is nil, MKey guards
+	// every port and goes into every request; 0 for none.
+	Keys *mkey.KeyingConfig
+	MKey ib.MKey
+	// Priority and SMKey take part in the election among managers; ShowSMKey sends the
+	// key to any requester, as managers do that only compare it.
+	Priority  uint8
+	SMKey     ib.SMKey
+	ShowSMKey bool
+	// Trusted are the port GUIDs of the managers that count. With Profile None
+	// all do when it is nil; with any other none does but those, and those that
+	// SMKeys proves.
+	Trusted []ib.PortGUID
+	// SMKeys is the SM_Key that the manager at one port shows to the one at
+	// another where they share a secret; nil where none is shared. It is not for
+	// Profile None.
+	SMKeys func(from, to ib.PortGUID) ib.SMKey
+	// Vouches proves to managers of the secret which policy is in force; nil: nobody is told.
+	Vouches mastership.Vouches
+	// Newcomer says that, unless Known says otherwise, this manager has never
+	// managed this subnet: it leaves it alone when it finds a master there that does not count (event
+	// Unexpected). It is not for Profile None.
+	Newcomer bool
+	// AcceptPolicy lets the policy give, after a takeover from another manager, what the
+	// tables did not hold then, unless that one is known to have had another policy.
+	AcceptPolicy bool
+	// SweepInterval is the time between light sweeps, DriftPeriod the time in
+	// which every table is read back at least once.
+	SweepInterval, DriftPeriod time.Duration
+	// GuardPeriod is the time in which a foreign change of what isolates is seen,
+	// GuardRate how many tables a second are read back for that at the most.
+	// Guards are watched when Profile is not protect.None, or GuardPeriod is set.
+	GuardPeriod time.Duration
+	GuardRate   int
+	// Hold makes the engine rest once it has read the subnet and is master of
+	// it, and write only what Carry says. ReadLanes reads the tables of virtual lanes
+	// whether or not the policy uses them.
+	Hold, ReadLanes bool
+	// KeepRoutes leaves forwarding tables as they are: with Hold they are not even read.
+	KeepRoutes bool
+	// Lease makes the engine write only as far as SetLease allows: managers share a store.
+	Lease bool
+	// ReadAliases reads the tables of GUIDs whether or not the policy speaks of aliases.
+	ReadAliases bool
+	// LeaveMulticast says that nobody will answer hosts that join groups:
+	// multicast tables stay as they are, and are not read.
+	LeaveMulticast bool
+	// Pause is how long the engine waits, from its start, before it writes anything
+	// or reads a table: what an earlier manager sent has to have landed. A copy of a
+	// write that comes after this engine has read, or written, the same table would
+	// undo what stands there, and nobody would know. Nodes and cables are read
+	// meanwhile. The wait ends early on a subnet that no manager has touched.
+	Pause time.Duration
+	// MasterTimeout is how long a standby takes at the most to give up a master that
+	// shares the secret and does not answer; 0 for mastership.DefaultMasterTimeout.
+	MasterTimeout time.Duration
+	// Known is what an earlier run assigned.
+	Known desired.Assigned
+	// Reregister has every host that is up already register again with subnet
+	// administration, once: what it registered before is not known here.
+	Reregister bool
+	// OnStep sees every change of the engine's state, by the names of the table of package
+	// engine, and whether the table has it; nil for nobody. Tests use it.
+	OnStep func(from, trigger string, allowed bool)
+}
 
-// The defaults of package config.
+// Default times between sweeps.
 const (
-	DefaultSweepInterval = config.DefaultSweepInterval
-	DefaultDriftPeriod   = config.DefaultDriftPeriod
-	DefaultGuardPeriod   = config.DefaultGuardPeriod
+	DefaultSweepInterval = 10 * time.Second
+	DefaultDriftPeriod   = 60 * time.Second
 )
+
+// SetDefaults fills in what is not given.
+func (c *Config) SetDefaults() {
+	if c.GIDPrefix == 0 {
+		c.GIDPrefix = ib.DefaultGIDPrefix
+	}
+	if c.SweepInterval == 0 {
+		c.SweepInterval = DefaultSweepInterval
+	}
+	if c.DriftPeriod == 0 {
+		c.DriftPeriod = DefaultDriftPeriod
+	}
+	if c.GuardPeriod == 0 && c.Profile != protect.None {
+		c.GuardPeriod = DefaultGuardPeriod
+	}
+	if c.MasterTimeout == 0 {
+		c.MasterTimeout = mastership.DefaultMasterTimeout
+	}
+	if c.GuardRate == 0 {
+		c.GuardRate = DefaultGuardRate
+	}
+}
+
+// DefaultGuardPeriod is the time in which a foreign change of a guard is seen,
+// DefaultGuardRate how many tables a second are read back for that at the most.
+const (
+	DefaultGuardPeriod = time.Second
+	DefaultGuardRate   = 4096
+)
+
+// WatchesGuards reports whether guards are monitored at all.
+func (c *Config) WatchesGuards() bool {
+	return !c.Hold && (c.Profile != protect.None || c.GuardPeriod > 0)
+}
 
 // minSweepGap is the least time between the end of one pass and a sweep of
 // the whole subnet, however many traps and changes ask for it.

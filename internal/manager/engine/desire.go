@@ -3,9 +3,7 @@ package engine
 import (
 	"slices"
 
-	"github.com/ibwarden/ibwarden/internal/manager/bound"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/ports"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -18,15 +16,15 @@ type routes struct {
 }
 
 // guardOf is how ports with an M_Key are protected under a policy.
-func (e *Engine) guardOf(p *policy.Policy) ports.Guard {
-	return ports.GuardOf(p, e.config.ProtectBits())
+func (e *Engine) guardOf(p *policy.Policy) desired.MKeyGuard {
+	return desired.MKeyGuardOf(p, e.config.ProtectBits())
 }
 
 // input is the present input of desired.Compute for a snapshot, without a policy.
 func (e *Engine) input(s *snapshot) desired.Input {
 	in := e.config.Desired(s.fabric)
 	in.EndPorts, in.Known, in.Unseen, in.Cables = s.ends, e.known, s.unseen, e.cabling.list
-	in.Bounds = []*bound.Bound{e.bounds.inherited, e.bounds.shared, e.bounds.back}
+	in.Bounds = []*desired.Bound{e.bounds.inherited, e.bounds.shared, e.bounds.back}
 	in.Registered = e.standby.registered
 	in.Reregister, in.Asked = e.reregisters() && !in.Registered, e.hosts.asked.Has
 	in.Newcomer = !e.known.Managed && !e.hosts.succeeds

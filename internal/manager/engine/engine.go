@@ -9,12 +9,11 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
-	"github.com/ibwarden/ibwarden/internal/manager/keying"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/mastership"
+	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
-	"github.com/ibwarden/ibwarden/internal/manager/vetting"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
@@ -54,8 +53,8 @@ type Engine struct {
 	routing   routes
 	multicast grouping
 	cabling   cabling
-	keys      keying.Keying
-	names     vetting.Names
+	keys      mkey.Keying
+	names     facts.PolicyNames
 	beside    beside
 
 	// Who is master, and what follows from that.
@@ -400,7 +399,7 @@ func (e *Engine) applied(now time.Duration) {
 	if e.proof.baseline == nil {
 		e.known.Learn(e.fabric)
 		// It answered, and made no sense. Who is undeclared is asked again sooner.
-		e.proof.strangers = e.fabric.HasStranger(func(p *observed.Port) bool { return !p.Silent && !fence.Undeclared(p) })
+		e.proof.strangers = e.fabric.HasStranger(func(p *observed.Port) bool { return !p.Silent && !facts.Undeclared(p) })
 	}
 	e.reregistered()
 	e.lookAtLIDs()

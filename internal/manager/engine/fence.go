@@ -2,7 +2,7 @@ package engine
 
 import (
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
@@ -10,11 +10,11 @@ import (
 // Fence fences a switch port until Unfence. It returns false for a port that leads to the
 // rest of the subnet, or to the manager itself, which cannot be fenced.
 func (e *Engine) Fence(at observed.Place, reason string) bool {
-	if !fence.CanFence(e.fabric.At(at), e.fabric.Self) {
+	if !facts.CanFence(e.fabric.At(at), e.fabric.Self) {
 		return false
 	}
 	if e.known.Fences[at] != reason {
-		e.editFences(func(x *fence.Edit) { x.Put(at, reason) })
+		e.editFences(func(x *facts.FenceEdit) { x.Put(at, reason) })
 		e.membersChanged()
 	}
 	return true
@@ -25,19 +25,19 @@ func (e *Engine) Unfence(at observed.Place, reason string) {
 	if _, fenced := e.known.Fences[at]; !fenced {
 		return
 	}
-	e.editFences(func(x *fence.Edit) { x.Lift(at, reason) })
+	e.editFences(func(x *facts.FenceEdit) { x.Lift(at, reason) })
 	e.membersChanged()
 }
 
 // editFences changes fences and reports the changes.
-func (e *Engine) editFences(change func(*fence.Edit)) {
-	x := fence.Edit{Fabric: e.fabric, Cables: e.cabling.list, Set: e.known.Fences}
+func (e *Engine) editFences(change func(*facts.FenceEdit)) {
+	x := facts.FenceEdit{Fabric: e.fabric, Cables: e.cabling.list, Set: e.known.Fences}
 	change(&x)
 	e.known.Fences = x.Set
 	e.tellFences(x.Changes)
 }
 
-func (e *Engine) tellFences(changes []fence.Change) {
+func (e *Engine) tellFences(changes []facts.FenceChange) {
 	for _, c := range changes {
 		if c.Lifted {
 			e.emit(event.Unfenced{Fence: c.Fence})
@@ -66,4 +66,4 @@ func (e *Engine) newResolver() *policy.Resolver {
 }
 
 // fences lists the present fences, in order.
-func (e *Engine) fences() []fence.Fence { return e.known.Fences.List(e.fabric) }
+func (e *Engine) fences() []facts.Fence { return e.known.Fences.List(e.fabric) }

@@ -1,20 +1,20 @@
 package engine
 
 import (
-	"github.com/ibwarden/ibwarden/internal/manager/bound"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 )
 
 // bounds is what bounds the policy while another manager is, or just was, master.
 type bounds struct {
 	sharing           bool // another that counts is master too
-	shared, inherited *bound.Bound
+	shared, inherited *desired.Bound
 	// others reports whether another manager may have written since the tables were last read.
 	// A block that is written from them could give what that one has taken away.
 	others bool
 	// back is the bound of a store that was rolled back, and why there is one, or will be once
 	// the tables are read; older says that the policy is older than they may be.
-	back    *bound.Bound
+	back    *desired.Bound
 	whyBack string
 	older   bool
 	// accepts reports whether the next policy lifts the bound after a master with another policy.
@@ -22,8 +22,8 @@ type bounds struct {
 }
 
 // heldNow is what ports hold in the present snapshot.
-func (e *Engine) heldNow(why string, untilRead bool) *bound.Bound {
-	b := bound.Of(e.ends, why, untilRead)
+func (e *Engine) heldNow(why string, untilRead bool) *desired.Bound {
+	b := desired.BoundOf(e.ends, why, untilRead)
 	for i := range e.unseen {
 		b.Add(e.unseen[i].Identity.PortGUID, e.unseen[i].Keys)
 	}
@@ -76,7 +76,7 @@ func (e *Engine) HoldBack(why string, older bool) {
 		return
 	}
 	e.bounds.whyBack, e.bounds.older, e.bounds.back, e.proof.baseline = why, older, nil, nil
-	e.emit(event.Warned{Text: bound.RolledBack(why)})
+	e.emit(event.Warned{Text: desired.RolledBackBound(why)})
 	if e.policy != nil {
 		e.membersChanged()
 	}

@@ -10,16 +10,15 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
 func (e *Engine) openKeys() {
-	e.keys = keying.New(e.config.Keys)
+	e.keys = mkey.NewKeying(e.config.Keys)
 	if e.config.Keys != nil {
-		e.config.Keys.Declared = keying.Declared(func() *cables.List { return e.cabling.list })
+		e.config.Keys.Declared = mkey.Declared(func() *cables.List { return e.cabling.list })
 	}
 }
 
@@ -71,7 +70,7 @@ func (e *Engine) lockedOut(f *observed.Fabric) error {
 	if !e.givesKeys() || e.settled {
 		return nil
 	}
-	return keying.LockedOut(f)
+	return mkey.LockedOut(f)
 }
 
 // lockOut ends a pass of a manager that devices do not let in. Where other managers store
@@ -130,14 +129,14 @@ func (e *Engine) secured(now time.Duration) {
 	unset := e.keys.Unset
 	locked := e.keys.Took(now+e.config.DriftPeriod, e.fabric, e.ends, failures)
 	if writes > 0 {
-		e.emit(keying.Given{Ports: writes, Failures: len(failures)})
+		e.emit(mkey.GivenKeys{Ports: writes, Failures: len(failures)})
 	}
 	e.writing = writing{}
 	switch {
 	case !e.isMaster():
 		e.rest(now, onDeposed)
 	case len(locked) > 0 && !e.settled:
-		e.lockOut(now, &keying.LockedError{Ports: locked})
+		e.lockOut(now, &mkey.LockedError{Ports: locked})
 	case e.sweep.discovery == nil:
 		e.step(onDone)
 		e.agenda.restate = e.agenda.restate || e.keys.Unset < unset // the last result counts them as failures
@@ -152,7 +151,7 @@ func (e *Engine) secured(now time.Duration) {
 func (e *Engine) readRest() {
 	e.step(onTablesUnread)
 	e.begin(event.PhaseTables)
-	for _, p := range keying.Guards(e.fabric) {
+	for _, p := range mkey.GuardPorts(e.fabric) {
 		e.reread(p, smp.AttrPortInfo, p.PortInfoBlock(), nil)
 	}
 }

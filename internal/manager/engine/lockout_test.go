@@ -7,7 +7,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
@@ -15,7 +14,7 @@ import (
 
 // keyed is a manager that gives every port a key of its own.
 func keyed(book *mkey.Book, shared bool) engine.Config {
-	return engine.Config{Profile: protect.Tenant, Routing: routing.UpDown, Keys: &keying.Config{
+	return engine.Config{Profile: protect.Tenant, Routing: routing.UpDown, Keys: &mkey.KeyingConfig{
 		Keys: mkey.Keys{Ring: mkey.NewRing([mkey.SecretSize]byte{1}), Book: book}, Shared: shared,
 	}}
 }
@@ -86,7 +85,7 @@ func TestKeysOfAnotherManager(t *testing.T) {
 				return
 			}
 			r, is := last[event.Refused](s)
-			var locked *keying.LockedError
+			var locked *mkey.LockedError
 			if !is || !errors.As(r.Err, &locked) || x.err != nil && !errors.Is(r.Err, x.err) {
 				t.Fatalf("%v, want it refused", s.events)
 			}

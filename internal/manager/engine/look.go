@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
@@ -294,7 +294,7 @@ func (e *Engine) reportDrift(p *plan.Plan) {
 
 // probe asks again where another device answered than the list of cables has there.
 func (e *Engine) probe() {
-	for _, p := range fence.AllUndeclared(e.fabric) {
+	for _, p := range facts.AllUndeclared(e.fabric) {
 		e.probeBehind(p, false, e.linkMoved)
 	}
 }

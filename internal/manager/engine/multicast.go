@@ -7,7 +7,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/mcast"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
@@ -52,8 +52,8 @@ func (e *Engine) UnknownMLIDs() []ib.LID {
 
 // tellUngrouped warns of members that are not reached and were not in old, and of changed
 // trees that are not right.
-func (e *Engine) tellUngrouped(old []mcast.Fault) {
-	for _, text := range append(mcast.Warnings(e.desired.Ungrouped, old), e.desired.JudgeGroups()...) {
+func (e *Engine) tellUngrouped(old []desired.MulticastFault) {
+	for _, text := range append(desired.MulticastWarnings(e.desired.Ungrouped, old), e.desired.JudgeGroups()...) {
 		e.emit(event.Warned{Text: text})
 	}
 }

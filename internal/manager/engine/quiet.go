@@ -6,7 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/mastership"
-	"github.com/ibwarden/ibwarden/internal/manager/pristine"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 )
 
@@ -57,7 +57,7 @@ func (e *Engine) lead(now time.Duration) {
 	switch {
 	case e.master.Right.Alone(len(e.fabric.Nodes)):
 		e.pause()
-	case e.master.Wait.Stale && e.mustWait() && e.master.Wait.AtStart && pristine.Untouched(e.fabric):
+	case e.master.Wait.Stale && e.mustWait() && e.master.Wait.AtStart && sweep.Untouched(e.fabric):
 		e.master.Wait.Stale, e.master.Wait.Trial = false, true
 		e.readRest()
 	case e.master.Wait.Stale && e.announces():
@@ -81,7 +81,7 @@ func (e *Engine) lead(now time.Duration) {
 // again either way: keys come before tables.
 func (e *Engine) tried(now time.Duration) {
 	e.master.Wait.Trial, e.master.Wait.AtStart = false, false
-	if pristine.PowerUpKeys(e.fabric) {
+	if sweep.PowerUpKeys(e.fabric) {
 		e.master.Wait.Until = now
 		e.startSweep()
 		return

@@ -1,8 +1,8 @@
 package engine
 
 import (
-	"github.com/ibwarden/ibwarden/internal/manager/links"
-	"github.com/ibwarden/ibwarden/internal/manager/unseen"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -20,10 +20,10 @@ func (e *Engine) remember(old *observed.Fabric) {
 		return
 	}
 	before := e.unseen
-	e.unseen = unseen.After(old, e.fabric, e.ends, before, e.known.Fences, e.cabling.list)
+	e.unseen = facts.UnseenAfter(old, e.fabric, e.ends, before, e.known.Fences, e.cabling.list)
 	e.fabric.Recall(old)
-	unseen.Recall(e.fabric, e.ends, before)
-	down, up := links.Compare(old, e.fabric)
+	facts.RecallUnseen(e.fabric, e.ends, before)
+	down, up := watch.CompareLinks(old, e.fabric)
 	if len(down.Links)+len(down.Gone) > 0 {
 		e.emit(down)
 	}

@@ -3,7 +3,6 @@ package engine
 import (
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
-	"github.com/ibwarden/ibwarden/internal/manager/unseen"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
@@ -18,7 +17,7 @@ type snapshot struct {
 	// ends are its end ports by GUID, unseen those of earlier sweeps that no sweep finds any more,
 	// and resolver finds the members of a policy among both.
 	ends     []*observed.Port
-	unseen   []unseen.Port
+	unseen   []facts.UnseenPort
 	resolver *policy.Resolver
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
-	"github.com/ibwarden/ibwarden/internal/manager/bound"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
@@ -20,7 +19,7 @@ type standby struct {
 	// ready is what the policy wants of the subnet as last read, if it held all of it but the
 	// address of the master and P_Key tables; else nil. held is what ports held.
 	ready *desired.Result
-	held  *bound.Bound
+	held  *desired.Bound
 	lid   ib.LID // the manager's own by then
 	// serves reports whether subnet administration answers from ready until the first pass.
 	serves bool
@@ -76,7 +75,7 @@ func (e *Engine) stoodBy(now time.Duration) {
 	if !all {
 		return
 	}
-	e.standby.ready, e.standby.held, e.standby.lid = r, bound.Of(e.ends, "", false), e.fabric.Self.Info.LID
+	e.standby.ready, e.standby.held, e.standby.lid = r, desired.BoundOf(e.ends, "", false), e.fabric.Self.Info.LID
 	if !tables {
 		e.standby.unready, e.agenda.retryAt = 0, now+e.config.DriftPeriod
 	}

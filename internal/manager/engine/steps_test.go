@@ -9,9 +9,8 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
-	"github.com/ibwarden/ibwarden/internal/manager/bound"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
-	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
@@ -102,7 +101,7 @@ func TestRareSteps(t *testing.T) {
 	}
 	refuse := func(e *Engine) { e.refuse(e.now, nil, err) }
 	lockOut := func(e *Engine) { e.lockOut(e.now, err) }
-	shared := Config{Keys: &keying.Config{Keys: mkey.Keys{Ring: mkey.NewRing([mkey.SecretSize]byte{1}), Book: new(mkey.Book)}, Shared: true}}
+	shared := Config{Keys: &mkey.KeyingConfig{Keys: mkey.Keys{Ring: mkey.NewRing([mkey.SecretSize]byte{1}), Book: new(mkey.Book)}, Shared: true}}
 	resign := func(e *Engine) { e.resign() }
 	abandon := func(e *Engine) { e.master.Wait.Abandon = true; e.abandonReading() }
 	lead := func(change func(*Engine)) func(*Engine) {
@@ -114,7 +113,7 @@ func TestRareSteps(t *testing.T) {
 	swept := func(e *Engine) { e.sweep.discovery = sweep.Discover(e.window, e.Reads()) }
 	announce := lead(func(e *Engine) {
 		e.master.Wait.Stale, e.standby.ready, e.standby.lid = true, e.desired, e.fabric.Self.Info.LID
-		e.standby.held = bound.Of(e.ends, "", false)
+		e.standby.held = desired.BoundOf(e.ends, "", false)
 	})
 	for _, x := range []struct {
 		from state

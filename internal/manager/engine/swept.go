@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -103,7 +103,7 @@ func (e *Engine) takeOver(f *observed.Fabric) {
 	e.desired, e.round.blocks = nil, nil
 	clear(e.agenda.repairs)
 	e.emit(event.Found{Counts: e.counts})
-	e.editFences((*fence.Edit).HoldToList)
+	e.editFences((*facts.FenceEdit).HoldToList)
 	e.tellDescriptions()
 	e.recognize(old)
 }

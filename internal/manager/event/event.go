@@ -13,7 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
@@ -73,10 +73,10 @@ type Forgotten struct {
 
 // Fenced reports whether nobody behind a switch port is let into the subnet from now
 // on.
-type Fenced struct{ Fence fence.Fence }
+type Fenced struct{ Fence facts.Fence }
 
 // Unfenced reports whether a switch port is fenced no more.
-type Unfenced struct{ Fence fence.Fence }
+type Unfenced struct{ Fence facts.Fence }
 
 // Learned reports whether a list of cables was learned, from which on the engine holds
 // to it. Nothing has been written by then.
@@ -259,7 +259,7 @@ type Result struct {
 	Outdated bool
 	// Fences are the switch ports behind which nobody is let into the subnet,
 	// by node GUID and port number.
-	Fences []fence.Fence
+	Fences []facts.Fence
 }
 
 // Reached reports whether the subnet is as the policy wants it.

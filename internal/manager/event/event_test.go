@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
@@ -34,7 +34,7 @@ func TestTexts(t *testing.T) {
 	b := subnettest.New()
 	sw := b.Switch(2, "leaf-1")
 	b.Host(sw, "red-1")
-	at := fence.Fence{Name: "leaf-1:2", Reason: "unknown device"}
+	at := facts.Fence{Name: "leaf-1:2", Reason: "unknown device"}
 	for _, x := range []struct {
 		e    Event
 		want []string // in this order

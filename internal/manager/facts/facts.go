@@ -1,6 +1,8 @@
 // Package facts converts between the snapshot and the policy: end ports of a snapshot as
 // input of the policy, resolved partitions as input of the judges and of subnet
-// administration, and the owner of a packet. It is pure.
+// administration, and the owner of a packet. It also keeps what the snapshot alone
+// does not say: the fenced switch ports, the end ports that are out of sight and may
+// still send, and the names that policies have used. It is pure.
 package facts
 
 import (

@@ -8,7 +8,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 )
@@ -228,7 +228,7 @@ func (x *Peers) provedElsewhere(p *observed.Port) bool {
 
 // fenceRogue fences before a manager that does not count.
 func (x *Peers) fenceRogue(p *observed.Port, reason string) {
-	if p.Peer == nil || slices.ContainsFunc(x.host.Facts().fences(), func(f fence.Fence) bool { return f.At == p.Peer.Place() }) {
+	if p.Peer == nil || slices.ContainsFunc(x.host.Facts().fences(), func(f facts.Fence) bool { return f.At == p.Peer.Place() }) {
 		return
 	}
 	x.host.Fence(p.Peer.Place(), fencedRogue+reason)

@@ -5,7 +5,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
@@ -36,11 +36,11 @@ type Facts struct {
 	Ends   []*observed.Port
 	Cables *cables.List
 	// Fences are the switch ports behind which nobody is let into the subnet.
-	Fences fence.Set
+	Fences facts.FenceSet
 }
 
 // fences lists the present fences, in order.
-func (f *Facts) fences() []fence.Fence { return f.Fences.List(f.Fabric) }
+func (f *Facts) fences() []facts.Fence { return f.Fences.List(f.Fabric) }
 
 // Want is what the manager is asked to do when it has nothing else under way.
 type Want uint8

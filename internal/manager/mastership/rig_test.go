@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
@@ -34,7 +34,7 @@ type rig struct {
 	*Peers
 	b        *subnettest.Builder
 	leaf     *observed.Node
-	fences   fence.Set
+	fences   facts.FenceSet
 	list     *cables.List
 	rules    Rules
 	states   map[*observed.Port]smp.SMState // standby where none is set
@@ -178,13 +178,13 @@ func (h *rigHost) Withholds(Message) bool                     { return false }
 func (h *rigHost) Follow(Effects)                             {}
 func (h *rigHost) Shared(bool)                                {}
 func (h *rigHost) Fence(at observed.Place, reason string) bool {
-	x := fence.Edit{Fabric: h.b.Fabric, Set: h.fences}
+	x := facts.FenceEdit{Fabric: h.b.Fabric, Set: h.fences}
 	x.Put(at, reason)
 	h.fences = x.Set
 	return true
 }
 func (h *rigHost) Unfence(at observed.Place, reason string) {
-	x := fence.Edit{Fabric: h.b.Fabric, Set: h.fences}
+	x := facts.FenceEdit{Fabric: h.b.Fabric, Set: h.fences}
 	x.Lift(at, reason)
 	h.fences = x.Set
 }

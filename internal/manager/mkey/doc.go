@@ -7,4 +7,6 @@
 // reveals another, or the secret.
 //
 // Nothing is random and nothing is stored: the same secret gives the same keys.
+//
+// A Keying decides which port is given which of them, by the Book of those that were given.
 package mkey

@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
@@ -182,7 +182,7 @@ func (d *Discovery) CheckLIDs(lmc ib.LMC) error {
 	if d.beyond {
 		return fmt.Errorf("more than %d nodes, and a subnet has %d unicast LIDs: divide the fabric into several subnets", MaxNodes, ib.LIDUnicastMax)
 	}
-	return lid.Check(d.fabric, lmc)
+	return desired.CheckLIDs(d.fabric, lmc)
 }
 
 // Faults lists what could not be used, in the order in which it was found.

@@ -2,6 +2,9 @@
 // next, which ports repeatedly benefit from foreign changes, and which devices send
 // more traps than are examined.
 //
+// It also tells which links and devices came and went between two snapshots, and keeps
+// those links that have changed until they are followed.
+//
 // Everything is a plain value: observations and time go in, actions come out.
 package watch
 

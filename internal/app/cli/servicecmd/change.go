@@ -16,7 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/manager/phases"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/service"
 )
 
@@ -187,7 +187,7 @@ func (n *Named) Apply(c *cobra.Command, path string, allowBoth, asJSON bool, app
 func reportOf(out *api.Changed) *daemon.Report {
 	r := &daemon.Report{
 		Outcome: "nothing", Verdict: isolation.Unknown, Steps: []daemon.Step{}, Failures: []string{},
-		SMPs: daemon.SMPs{ByAttribute: []daemon.AttributeCount{}}, Phases: []phases.Phase{},
+		SMPs: daemon.SMPs{ByAttribute: []daemon.AttributeCount{}}, Phases: []sweep.Phase{},
 	}
 	o := out.Outcome
 	switch {

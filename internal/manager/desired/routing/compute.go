@@ -13,7 +13,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/file"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/ftree"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/repair"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
@@ -144,7 +143,7 @@ type Tables struct {
 
 	// kept are the routes of the engine, from which those of a later fabric may follow, and
 	// asked its notes.
-	kept  *repair.Kept
+	kept  *graph.KeptRoutes
 	asked []string
 	// order lists the switches for multicast trees, drained those that stand lowest.
 	order, drained []ib.NodeGUID
@@ -212,7 +211,7 @@ func (r Request) Compute(f *observed.Fabric, destinations []graph.Destination) (
 	if err := t.routeForGroups(&r, in); err != nil {
 		return nil, err
 	}
-	t.kept, t.asked = repair.Keep(through, &t.Routes), t.Notes
+	t.kept, t.asked = graph.KeepRoutes(through, &t.Routes), t.Notes
 	if t.kept != nil && len(places) > 0 {
 		t.own()
 	}

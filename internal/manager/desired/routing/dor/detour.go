@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/channel"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 )
 
 // The classes of channels: hosts and the switch itself, dimensions without a dateline,
@@ -56,7 +56,7 @@ func (e *engine) detours() error {
 			class[c] = t.class(c)
 		}
 	}
-	e.waits = channel.NewWaits(e.Net, class, e.laneTable(), e.room.VLs)
+	e.waits = graph.NewWaits(e.Channels, class, e.laneTable(), e.room.VLs)
 	e.aside = make([][]detour, len(e.Nodes))
 	for _, t := range e.all {
 		t.ordered(e.waits)
@@ -82,7 +82,7 @@ func (e *engine) detours() error {
 }
 
 // ordered enters what packets wait for that follow the order, in all layers.
-func (t *torus) ordered(w *channel.Waits) {
+func (t *torus) ordered(w *graph.Waits) {
 	for _, s := range t.part {
 		for into := t.First[s]; into < t.First[s+1]; into++ {
 			in := t.Back[into]
@@ -114,7 +114,7 @@ func (t *torus) lanes(d int) ib.VL {
 // straight enters what packets wait for that go on in a dimension. Where a ring is closed,
 // those in the second lane cross its dateline, those in the first do not, and no packet
 // goes further than half round.
-func (t *torus) straight(w *channel.Waits, in, out int32, d int) {
+func (t *torus) straight(w *graph.Waits, in, out int32, d int) {
 	switch {
 	case t.open(t.To[in], d):
 		for lane := range t.lanes(d) {

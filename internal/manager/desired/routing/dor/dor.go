@@ -21,7 +21,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/channel"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 )
 
@@ -32,12 +31,12 @@ const leastDateline = 5
 // DimensionOrder routes a torus or mesh. It returns an error where the graph is none, and
 // where there are too few virtual lanes.
 func DimensionOrder(in *graph.Input) (*graph.Routes, error) {
-	net := channel.New(in.Graph)
+	net := graph.NewChannels(in.Graph)
 	k, err := newCuts(net)
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{Net: net, room: in.Room, tori: make([]*torus, len(in.Nodes))}
+	e := &engine{Channels: net, room: in.Room, tori: make([]*torus, len(in.Nodes))}
 	for _, part := range net.Parts() {
 		g, err := newGrid(k, part)
 		if err != nil {
@@ -56,7 +55,7 @@ func DimensionOrder(in *graph.Input) (*graph.Routes, error) {
 
 // engine routes a graph whose parts are known.
 type engine struct {
-	*channel.Net
+	*graph.Channels
 	room graph.Room
 	all  []*torus
 	tori []*torus // by switch
@@ -67,7 +66,7 @@ type engine struct {
 	// extra is the number of further layers, each with a lane of its own, that may be
 	// taken, used that of those that are.
 	extra, used int
-	waits       *channel.Waits
+	waits       *graph.Waits
 	// aside are, by switch, the paths that do not follow the order, by destination.
 	aside [][]detour
 }

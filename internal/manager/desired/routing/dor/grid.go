@@ -7,13 +7,13 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/channel"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 )
 
 // grid is one part of a graph as a torus or mesh: each switch has a position in every
 // dimension. Where a switch is missing, a place is free.
 type grid struct {
-	*channel.Net
+	*graph.Channels
 	part []uint16
 	dims []dimension
 	// at is the switch of a place, -1 where it is free. A place is the sum of the
@@ -61,7 +61,7 @@ func newGrid(k *cuts, part []uint16) (*grid, error) {
 }
 
 func tryGrid(k *cuts, part []uint16, least int32) (*grid, error) {
-	g := &grid{Net: k.Net, part: part, place: make([]int32, len(k.Nodes)), pos: make([][]int32, len(k.Nodes))}
+	g := &grid{Channels: k.Channels, part: part, place: make([]int32, len(k.Nodes)), pos: make([][]int32, len(k.Nodes))}
 	h := newChains(k, part, least)
 	roots := h.dimensions(part)
 	places := 1

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/channel"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 )
 
 // cuts sorts the channels of a graph into classes of parallel ones. Opposite sides of a
@@ -13,7 +13,7 @@ import (
 // the channels of a class all lead from one plane of switches to the next, so that they
 // cut a dimension between two positions.
 type cuts struct {
-	*channel.Net
+	*graph.Channels
 	parent []int32
 	// crossing says of two classes, without regard to direction, that they are sides of
 	// one square: they belong to different dimensions.
@@ -28,8 +28,8 @@ type cuts struct {
 type corner struct{ a, b int32 }
 
 // newCuts fails where no torus or mesh, broken or whole, can look so.
-func newCuts(n *channel.Net) (*cuts, error) {
-	k := &cuts{Net: n, parent: make([]int32, len(n.To)), crossing: map[[2]int32]bool{}}
+func newCuts(n *graph.Channels) (*cuts, error) {
+	k := &cuts{Channels: n, parent: make([]int32, len(n.To)), crossing: map[[2]int32]bool{}}
 	for c := range k.parent {
 		k.parent[c] = int32(c)
 	}

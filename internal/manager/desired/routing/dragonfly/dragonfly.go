@@ -17,7 +17,6 @@ import (
 	"fmt"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/channel"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 )
 
@@ -53,7 +52,7 @@ type engine struct {
 // Minimal routes a dragonfly or dragonfly+. It returns an error where the graph is none,
 // and where there are too few virtual lanes.
 func Minimal(in *graph.Input) (*graph.Routes, error) {
-	gr, err := newGroups(channel.New(in.Graph))
+	gr, err := newGroups(graph.NewChannels(in.Graph))
 	if err != nil {
 		return nil, err
 	}

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/channel"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 )
 
 // groups are those of the switches of a graph.
 type groups struct {
-	*channel.Net
+	*graph.Channels
 	// plus says that groups are leaves and spines.
 	plus bool
 	// spine tells of a switch that it is one; only with plus.
@@ -29,8 +29,8 @@ const noLeaf = ^uint16(0)
 // most: a spine may have a few.
 const hostShare = 4
 
-func newGroups(n *channel.Net) (*groups, error) {
-	g := &groups{Net: n, spine: make([]bool, len(n.Nodes)), group: make([]int32, len(n.Nodes))}
+func newGroups(n *graph.Channels) (*groups, error) {
+	g := &groups{Channels: n, spine: make([]bool, len(n.Nodes)), group: make([]int32, len(n.Nodes))}
 	most := uint32(0)
 	if len(n.Hosts) > 0 {
 		most = slices.Max(n.Hosts)

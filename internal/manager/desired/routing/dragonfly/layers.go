@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/channel"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 )
 
 // layers finds the layer of every two switches one of whose paths has another form.
 func (e *engine) layers() error {
-	w := channel.NewWaits(e.Net, e.class, e.laneTable(), e.room.VLs)
+	w := graph.NewWaits(e.Channels, e.class, e.laneTable(), e.room.VLs)
 	e.regular(w)
 	e.layer = make([][]uint8, len(e.Nodes))
 	for v := range e.layer {
@@ -39,7 +39,7 @@ func (e *engine) layers() error {
 }
 
 // regular enters what packets wait for on the paths that need no check.
-func (e *engine) regular(w *channel.Waits) {
+func (e *engine) regular(w *graph.Waits) {
 	for s := range e.Nodes {
 		v := uint16(s)
 		for into := e.First[s]; into < e.First[s+1]; into++ {
@@ -62,7 +62,7 @@ func (e *engine) regular(w *channel.Waits) {
 }
 
 // regularPlus does so for two channels that follow each other at v in a dragonfly+.
-func (e *engine) regularPlus(w *channel.Waits, v uint16, in, out int32) {
+func (e *engine) regularPlus(w *graph.Waits, v uint16, in, out int32) {
 	from, to := e.From[in], e.To[out]
 	if e.class[in] == classLocal && e.spine[from] == e.spine[v] || e.class[out] == classLocal && e.spine[v] == e.spine[to] {
 		return

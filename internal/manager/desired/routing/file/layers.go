@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/channel"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 )
 
@@ -20,7 +19,7 @@ func layers(in *graph.Input, linear [][]ib.PortNum) *graph.Lanes {
 	for layer := range lane {
 		lane[layer] = ib.VL(layer)
 	}
-	waits := channel.NewWaits(p.net, make([]uint8, len(p.net.To)), [][][]ib.VL{{lane}}, room)
+	waits := graph.NewWaits(p.net, make([]uint8, len(p.net.To)), [][][]ib.VL{{lane}}, room)
 	n := len(in.Nodes)
 	out := &graph.Lanes{Layers: 1, Layer: make([][]uint8, n)}
 	for s := range out.Layer {
@@ -53,13 +52,13 @@ func layers(in *graph.Input, linear [][]ib.PortNum) *graph.Lanes {
 
 // paths are the ways of packets over the channels of a graph.
 type paths struct {
-	net    *channel.Net
+	net    *graph.Channels
 	linear [][]ib.PortNum
 	by     [][]int32 // by switch and port, the channel
 }
 
 func newPaths(g *graph.Graph, linear [][]ib.PortNum) *paths {
-	p := &paths{net: channel.New(g), linear: linear, by: make([][]int32, len(g.Nodes))}
+	p := &paths{net: graph.NewChannels(g), linear: linear, by: make([][]int32, len(g.Nodes))}
 	for s, n := range g.Nodes {
 		p.by[s] = slices.Repeat([]int32{-1}, len(n.Ports))
 		for c := p.net.First[s]; c < p.net.First[s+1]; c++ {

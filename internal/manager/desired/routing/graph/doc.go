@@ -9,6 +9,9 @@
 // included, and leaves ib.PortNone elsewhere. Broken and uneven graphs are no error:
 // what is connected stays connected. An engine returns an error where the graph is none
 // of its kind or where Input asks for what it cannot do; then nothing is written.
+//
+// What engines share is here too: the channels of a graph (Channels), the check that
+// paths close no circle on them (Waits), and routes that outlast links (KeptRoutes).
 package graph
 
 import "github.com/ibwarden/ibwarden/internal/observed"
