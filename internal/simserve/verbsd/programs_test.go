@@ -9,8 +9,8 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/verbs"
-	"github.com/ibwarden/ibwarden/simfabric"
 	"github.com/ibwarden/ibwarden/internal/lab/golden"
+	"github.com/ibwarden/ibwarden/simfabric"
 )
 
 const (
