@@ -130,23 +130,28 @@ type runFlags struct {
 	routing                     look.Flags
 	lmc, priority               uint8
 	smKey                       string
-	parsedSMKey                 ib.SMKey
 	trusted                     []string
-	parsedTrusted               []ib.PortGUID
 	takeOver                    bool
 	acceptPolicy                bool
 	profile                     string
-	parsedProfile               protect.Profile
 	saKey                       string
-	parsedSAKey                 ib.SMKey
 	once, json                  bool
 	sweep, drift, masterTimeout time.Duration
 	maxSMPs                     int
 	guard                       time.Duration
 	policyOptions               policyfile.Options
-	loadedPolicy                *policy.Policy
-	loadedAssigned              desired.Assigned
-	registered                  files.Registered
+	given
+}
+
+// given is what the flags of `ibwarden run`, and the files that they name, were found to say.
+type given struct {
+	parsedSMKey    ib.SMKey
+	parsedTrusted  []ib.PortGUID
+	parsedProfile  protect.Profile
+	parsedSAKey    ib.SMKey
+	loadedPolicy   *policy.Policy
+	loadedAssigned desired.Assigned
+	registered     files.Registered
 	// forgot reports whether nothing is known of what hosts registered before.
 	forgot bool
 }
@@ -158,7 +163,7 @@ func newRun() *cobra.Command {
 
 // newRunOf is `ibwarden run` and what its flags are read into.
 func newRunOf() (*runFlags, *cobra.Command) {
-	f := &runFlags{forgot: true}
+	f := &runFlags{given: given{forgot: true}}
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Bring up a fabric, keep its tenants apart, and prove it",
