@@ -29,7 +29,7 @@ type LFTError struct {
 	Want string
 }
 
-// LFTError names the line, what it has, and what was expected.
+// Error names the line, what it has, and what was expected.
 func (e *LFTError) Error() string {
 	text := e.Text
 	if len(text) > shown {

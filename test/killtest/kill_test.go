@@ -323,7 +323,7 @@ func TestKilledRun(t *testing.T) {
 	c.verify()
 	t.Logf("%d kills between a request and its answer: %d had been done, %d had not; %d more after the answer, %d at a start; %d changes acknowledged",
 		points, counts.done, counts.undone, counts.answered, counts.starting, c.acked)
-	if counts.done == 0 || counts.undone == 0 {
+	if points >= kills && (counts.done == 0 || counts.undone == 0) { // a few may all be of one kind
 		t.Error("the moments are not those between a request and its answer")
 	}
 }

@@ -138,7 +138,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// WebhookCounts returns what the sender has done.
+// Counts returns what the sender has done.
 func (s *WebhookSender) Counts() WebhookCounts {
 	return WebhookCounts{s.delivered.Load(), s.failed.Load(), s.dropped.Load(), s.retried.Load()}
 }

@@ -100,7 +100,7 @@ func (v Datum) Now(w *testbed.Testbed) uint64 {
 	return v.number
 }
 
-// store writes a value to a field.
+// Store writes a value to a field.
 func (v Datum) Store(w *testbed.Testbed, to reflect.Value) {
 	if to.Kind() == reflect.Array {
 		SetBytes(to, v.bytes(w))
@@ -109,7 +109,7 @@ func (v Datum) Store(w *testbed.Testbed, to reflect.Value) {
 	SetNumber(to, v.Now(w))
 }
 
-// compare reports whether a field stands in a relation to a value.
+// Compare reports whether a field stands in a relation to a value.
 func (v Datum) Compare(w *testbed.Testbed, relation string, got reflect.Value) bool {
 	var order int
 	if got.Kind() == reflect.Array {

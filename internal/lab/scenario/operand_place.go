@@ -17,7 +17,7 @@ type Operands struct {
 	Topology *topology.Netlist
 }
 
-// place is a port of a node; hasPort says that the script named the port.
+// OperandPlace is a port of a node; hasPort says that the script named the port.
 type OperandPlace struct {
 	Node    *topology.Node
 	Num     ib.PortNum
@@ -31,7 +31,7 @@ func (p OperandPlace) String() string {
 	return fmt.Sprintf("%s:%d", p.Node.ID, p.Num)
 }
 
-// entry is the end port that packets to the place reach: the port itself on a
+// Entry is the end port that packets to the place reach: the port itself on a
 // CA or router, 1 when none was named, and 0 on a switch.
 func (p OperandPlace) Entry() ib.PortNum {
 	switch {
@@ -43,7 +43,7 @@ func (p OperandPlace) Entry() ib.PortNum {
 	return 1
 }
 
-// own is the port of a switch that was named, which a modifier has to name too.
+// Own is the port of a switch that was named, which a modifier has to name too.
 func (p OperandPlace) Own() ib.PortNum {
 	if p.Node.Type == ib.NodeSwitch {
 		return p.Num
@@ -51,10 +51,10 @@ func (p OperandPlace) Own() ib.PortNum {
 	return 0
 }
 
-// end is the entry of a place as the stage names it.
+// End is the entry of a place as the stage names it.
 func (p OperandPlace) End() observed.Place { return observed.Place{Node: p.Node.GUID, Port: p.Entry()} }
 
-// exact is the port that was named, and the entry when none was.
+// Exact is the port that was named, and the entry when none was.
 func (p OperandPlace) Exact() observed.Place {
 	if p.HasPort {
 		return observed.Place{Node: p.Node.GUID, Port: p.Num}
@@ -62,7 +62,7 @@ func (p OperandPlace) Exact() observed.Place {
 	return p.End()
 }
 
-// place takes NODE or NODE:PORT.
+// Place takes NODE or NODE:PORT.
 func (a *Operands) Place() (OperandPlace, error) {
 	w, err := a.Next("a node, or NODE:PORT")
 	if err != nil {
@@ -94,7 +94,7 @@ func (a *Operands) ToPlace(w testbed.ScriptWord, name string) (OperandPlace, err
 	return OperandPlace{n, ib.PortNum(number), true}, nil
 }
 
-// external takes NODE:PORT of a port that can have a cable.
+// External takes NODE:PORT of a port that can have a cable.
 func (a *Operands) External() (OperandPlace, error) {
 	w, err := a.Next("NODE:PORT")
 	if err != nil {
@@ -107,7 +107,7 @@ func (a *Operands) External() (OperandPlace, error) {
 	return p, err
 }
 
-// node takes the name of a node.
+// Node takes the name of a node.
 func (a *Operands) Node() (*topology.Node, error) {
 	w, err := a.Next("a node")
 	if err != nil {

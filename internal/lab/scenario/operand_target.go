@@ -27,7 +27,7 @@ func (t OperandTarget) String() string {
 	return fmt.Sprintf("%v %s", t.OperandPlace, t.AttributeKind.Name)
 }
 
-// OperandTarget takes NODE[:PORT] ATTRIBUTE[modifier].
+// Target takes NODE[:PORT] ATTRIBUTE[modifier].
 func (a *Operands) Target() (OperandTarget, error) {
 	p, err := a.Place()
 	if err != nil {

@@ -60,7 +60,7 @@ func (l *Link) Limits() transact.Limits {
 	return limits
 }
 
-// Unacknowledged: the simulator's other clients know nothing of long messages; programs in
+// Unacknowledged reports that the simulator's other clients know nothing of long messages; programs in
 // ibwarden sim exec do.
 func (l *Link) Unacknowledged() {}
 

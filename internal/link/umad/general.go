@@ -31,7 +31,7 @@ const (
 	generalHops = 0xFF
 )
 
-// JoinsLong: the kernel cuts and joins long messages.
+// JoinsLong reports that the kernel cuts and joins long messages.
 func (l *Link) JoinsLong() {}
 
 // leftToOthers are the methods that other programs at this port register for: they

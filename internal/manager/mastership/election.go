@@ -129,7 +129,7 @@ type Election struct {
 	frozen smp.SMInfo
 }
 
-// New returns an engine that is discovering: the caller sweeps, and calls
+// NewElection returns an engine that is discovering: the caller sweeps, and calls
 // Decide.
 func NewElection(c ElectionConfig) (*Election, error) {
 	if c.PollInterval == 0 {

@@ -200,7 +200,7 @@ func (e *ConnectionEnd) Start() {
 
 func (e *ConnectionEnd) restart() { e.retries, e.rnrRetries = e.RetryCount, e.RNRRetryCount }
 
-// ConnectionFailure tells what the calls since the last ConnectionFailure broke.
+// Failure tells what the calls since the last Failure broke.
 func (e *ConnectionEnd) Failure() ConnectionFailure {
 	f := e.failure
 	e.failure = ConnectionFailure{}

@@ -24,7 +24,7 @@ type DataSighting struct {
 // DataCounts is the number of data packets so far, by Outcome. Left counts links crossed.
 type DataCounts [Count]uint64
 
-// DataCounts returns the number of data packets so far, by Outcome.
+// Counts returns the number of data packets so far, by Outcome.
 func (pl *Plane) Counts() DataCounts { return pl.outcomes }
 
 // see tells of a packet.

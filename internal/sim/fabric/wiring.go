@@ -88,7 +88,7 @@ func (w *Wiring) Index(g ib.NodeGUID) (i int32, ok bool) {
 	return i, ok
 }
 
-// WiredNode finds a node by its GUID.
+// Node finds a node by its GUID.
 func (w *Wiring) Node(g ib.NodeGUID) (*WiredNode, error) {
 	i, ok := w.byGUID[g]
 	if !ok {

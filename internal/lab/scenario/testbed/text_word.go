@@ -237,7 +237,7 @@ type ScriptSetting struct {
 // relations in the order in which they are looked for.
 var relations = []string{"!=", ">=", "<=", "="}
 
-// ScriptSetting takes a name=value word; only = unless comparisons are wanted.
+// Setting takes a name=value word; only = unless comparisons are wanted.
 func (a *LineArgs) Setting(what string, comparisons bool) (ScriptSetting, error) {
 	w, err := a.Next(what)
 	if err != nil {
