@@ -3,8 +3,7 @@
 //
 // A Settings is a value; Default has the values that a policy without settings
 // means, and docs/settings.md the reasons. Check finds what no device could hold. Package
-// qos computes the settings of links and virtual lanes from it,
-// package desired/ports the rest.
+// desired computes from it what links, virtual lanes and ports are set to.
 
 package policy
 

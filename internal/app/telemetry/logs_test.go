@@ -135,7 +135,7 @@ func TestEveryEventHasALevel(t *testing.T) {
 		}
 	}
 	for _, source := range []struct{ file, pkg string }{
-		{"../../manager/event", "event"}, {"../../manager/links/links.go", "links"}, {"../../manager/keying", "keying"},
+		{"../../manager/event", "event"}, {"../../manager/watch/links.go", "watch"}, {"../../manager/mkey", "mkey"},
 	} {
 		for _, name := range eventTypes(t, source.file) {
 			if !seen[source.pkg+"."+name] {
