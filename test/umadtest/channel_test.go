@@ -18,7 +18,7 @@ import (
 )
 
 // channelWord is what the one tenant's program writes over the data of management packets.
-var channelWord = bytes.Repeat([]byte("red's 16 bytes."), mad.DataSize/16)
+var channelWord = bytes.Repeat([]byte("red's 16 bytes.."), mad.DataSize/16)
 
 // channelTime is how long the program that listens does.
 const channelTime = 8 * time.Second
