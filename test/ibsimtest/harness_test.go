@@ -21,14 +21,8 @@ import (
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
-// commandTime bounds every program that a test runs, and simsAtOnce the
-// simulators that run at a time.
-const (
-	commandTime = time.Minute
-	simsAtOnce  = 4
-)
-
-var simSlots = make(chan struct{}, simsAtOnce)
+// commandTime bounds every program that a test runs.
+const commandTime = time.Minute
 
 func TestMain(m *testing.M) {
 	os.Exit(need.Main(m))
@@ -74,8 +68,6 @@ type rig struct {
 func newRig(t testing.TB, l *topology.Netlist, host string) *rig {
 	t.Helper()
 	tools := needTools(t)
-	simSlots <- struct{}{}
-	t.Cleanup(func() { <-simSlots })
 	sim, err := StartSim(tools, workDir(t), l)
 	if err != nil {
 		t.Fatal(err)
