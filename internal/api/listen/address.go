@@ -19,7 +19,7 @@ const ServerVariable = "IBWARDEN_SERVER"
 // socketName is the name of the socket in its directory.
 const socketName = "ibwarden.sock"
 
-// NoSocket, in place of a service, says that none is to be asked.
+// NoSocket in place of a service says that none is to be asked.
 const NoSocket = "none"
 
 // SystemSocket is the socket of a service that root runs without a data directory.
