@@ -132,10 +132,13 @@ const nameMax = 40
 // runs as anybody may call himself what he likes.
 func nameOf(dir string) string {
 	line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
-	if err != nil {
+	if err == nil && len(bytes.TrimRight(line, "\x00")) == 0 { // it is just being started, or has ended
+		line, err = os.ReadFile(filepath.Join(dir, "comm"))
+	}
+	if line = bytes.TrimRight(line, "\x00\n"); err != nil || len(line) == 0 {
 		return "a program that cannot be named"
 	}
-	words := strings.Split(string(bytes.TrimRight(line, "\x00")), "\x00")
+	words := strings.Split(string(line), "\x00")
 	name := filepath.Base(words[0])
 	if len(words) > 1 && name == own && !strings.HasPrefix(words[1], "-") {
 		name += " " + words[1]

@@ -1,6 +1,7 @@
 package umad
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,6 +51,15 @@ func TestHolder(t *testing.T) {
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}
+		for { // the kernel lets Start return a moment before the new program has its arguments
+			line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.Process.Pid))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(line) > 0 {
+				break
+			}
+		}
 		h, some := m.Holder(&umad.Port{Device: "mlx5_0", Num: 1}, "umad0")
 		if want := c.shown; !some || h.PID != p.Process.Pid || h.Name != want && h.Name != want+" 60" {
 			t.Errorf("%q: %+v (%v), want process %d", c.name, h, some, p.Process.Pid)
@@ -62,5 +72,29 @@ func TestHolder(t *testing.T) {
 		}
 		_ = p.Process.Kill()
 		_ = p.Wait() // it was killed
+	}
+}
+
+// TestNameOf: a process is named by its command line, and by the kernel's name of it while it has none:
+// one that is being started, or has ended.
+func TestNameOf(t *testing.T) {
+	for _, x := range []struct{ cmdline, comm, want string }{
+		{"/usr/sbin/opensm\x00-B\x00", "opensm\n", "opensm"},
+		{"", "opensm\n", "opensm"},
+		{"\x00\x00", "opensm\n", "opensm"},
+		{"", "", "a program that cannot be named"},
+	} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{"cmdline": x.cmdline, "comm": x.comm} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := nameOf(dir); got != x.want {
+			t.Errorf("%q, %q: %q, want %q", x.cmdline, x.comm, got, x.want)
+		}
+	}
+	if got, want := nameOf(t.TempDir()), "a program that cannot be named"; got != want {
+		t.Errorf("nothing to read: %q, want %q", got, want)
 	}
 }
