@@ -113,6 +113,9 @@ type runFlags struct {
 	trusted        []string
 }
 
+// runLongRest begins what of the description is left to the manual page.
+const runLongRest = "With a list of cables"
+
 func newRun() *cobra.Command {
 	_, c := newRunOf()
 	return c
@@ -135,7 +138,7 @@ if one has a fault, the old one stays in force.
 --config names a file that says what flags say, for all but those of a single run:
 docs/configuration.md. Flags count before variables of the environment, these before files.
 
-With a list of cables (--cables, or learned at first start into --data) a device
+` + runLongRest + ` (--cables, or learned at first start into --data) a device
 that is cabled elsewhere than the list says is not admitted, whoever it claims to
 be: see ibwarden topology.
 
@@ -155,6 +158,7 @@ keys of other partitions, this needs --policy none.
 		PersistentPreRunE: f.config.begin,
 		RunE:              func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
+	addRunHelp(c)
 	flags := c.Flags()
 	f.config.add(flags)
 	f.where.add(flags)
