@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/files"
+	"github.com/ibwarden/ibwarden/internal/app/run"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -38,7 +39,7 @@ func (p *policyFlags) load(c *cobra.Command) (err error) {
 			return misuse(err)
 		}
 	}
-	p.loaded, err = readPolicy(p.file, p.options, c.ErrOrStderr())
+	p.loaded, _, err = run.ReadPolicy(p.file, p.options, c.ErrOrStderr())
 	return err
 }
 
@@ -61,7 +62,7 @@ func (p *policyFlags) on(w io.Writer, f *observed.Fabric) ([]observed.Partition,
 	if err != nil {
 		return nil, misuse(err)
 	}
-	warn(w, p.file, r.Resolution.Warnings)
+	run.Warn(w, p.file, r.Resolution.Warnings)
 	return r.Resolution.Partitions, nil
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -12,8 +12,10 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/files"
+	"github.com/ibwarden/ibwarden/internal/app/run"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 )
@@ -148,7 +150,7 @@ func (f *applyFlags) run(c *cobra.Command) error {
 	}
 	// The document has both the plan and its outcome.
 	var d applyDocument
-	r := newReporter(io.Discard, telemetry.LogOf(c.Context()), f.json)
+	r := &applying{ctx: c.Context()}
 	r.runner = daemon.NewRunner(link, config, server.Config{}, p, r)
 	out, err := daemon.Apply(c.Context(), r.runner, daemon.ApplyOptions{
 		Direction: f.direction(), Policy: p, Batch: f.batch, Canary: f.canary, Journal: journal,
@@ -161,9 +163,29 @@ func (f *applyFlags) run(c *cobra.Command) error {
 	return f.outcome(c, out, err, r, &d)
 }
 
+// applying is what a change of the fabric is doing.
+type applying struct {
+	ctx     context.Context
+	runner  *daemon.Runner
+	refused bool
+}
+
+// Event says what happens.
+func (a *applying) Event(e event.Event) {
+	run.LogEvent(telemetry.LogOf(a.ctx), e)
+	if _, is := e.(event.Refused); is {
+		a.refused = true
+	}
+}
+
+// Progress says that a long phase goes on.
+func (a *applying) Progress(phase string, answered uint64) {
+	run.LogProgress(a.ctx, slog.LevelInfo, phase, answered)
+}
+
 // keepState keeps LIDs and P_Keys before the first write, so that nothing that
 // was given is ever forgotten.
-func (f *applyFlags) keepState(r *reporter) func(desired.Assigned) error {
+func (f *applyFlags) keepState(r *applying) func(desired.Assigned) error {
 	if f.state == "" {
 		return nil
 	}
@@ -174,7 +196,7 @@ func (f *applyFlags) keepState(r *reporter) func(desired.Assigned) error {
 }
 
 // approve shows the change and asks, unless told not to.
-func (f *applyFlags) approve(c *cobra.Command, x *daemon.Proposal, r *reporter, d *applyDocument) (bool, error) {
+func (f *applyFlags) approve(c *cobra.Command, x *daemon.Proposal, r *applying, d *applyDocument) (bool, error) {
 	registered := f.registered
 	if x.Direction != daemon.Forward {
 		registered = nil // an older journal says nothing of groups, and none of those before the change
@@ -210,7 +232,7 @@ type applyDocument struct {
 }
 
 // outcome prints how it ended.
-func (f *applyFlags) outcome(c *cobra.Command, out *daemon.Applied, err error, r *reporter, d *applyDocument) error {
+func (f *applyFlags) outcome(c *cobra.Command, out *daemon.Applied, err error, r *applying, d *applyDocument) error {
 	d.Report = daemon.NewReport(out, err, r.runner)
 	var said error
 	if f.json {
@@ -226,7 +248,7 @@ func (f *applyFlags) outcome(c *cobra.Command, out *daemon.Applied, err error, r
 	case err == nil && said != nil:
 		return bad(said)
 	case err == nil && !out.Proof.Verdict.Holds():
-		return bad(errNotProved)
+		return bad(run.ErrNotProved)
 	case err == nil:
 		return nil
 	case errors.Is(err, daemon.ErrRefused) && r.refused:

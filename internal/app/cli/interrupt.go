@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,25 +40,6 @@ func execute(ctx context.Context, root *cobra.Command) (command *cobra.Command, 
 }
 
 var errComputing = terminal.ExitInterrupted("in the middle of a computation; what had been written to the fabric stays, and nothing else was written")
-
-// ended handles the end of a run: an interrupt in the middle leaves the work half done,
-// an interrupt at rest leaves a verdict.
-func (r *reporter) ended(err error, once bool) error {
-	if !errors.Is(err, context.Canceled) {
-		return r.outcome(err)
-	}
-	work, busy := r.runner.Engine().UnderWay()
-	switch {
-	case busy:
-		return bad(terminal.ExitInterrupted(work.String()))
-	case r.last == nil && r.deferred:
-		return bad(terminal.ExitInterrupted("standing by for another manager; nothing was written"))
-	case once, r.last == nil:
-		return bad(terminal.ExitInterrupted("before there was a verdict"))
-	}
-	r.log.Info("interrupted at rest: the fabric is as the last verdict says, and is no longer monitored")
-	return r.outcome(nil)
-}
 
 // leftBy says what is left where a command was interrupted that does not say so
 // itself: one that writes nothing to a fabric.

@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/look"
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/run"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -48,7 +49,7 @@ them to files.
 
 // open is the directory, which has to be there, and what is kept in it.
 func (f *keysCommand) open() (daemon.DataDir, *daemon.Keyring, error) {
-	dir, err := f.where.reads.data.open(f.where.spec)
+	dir, err := run.OpenData(f.where.reads.data, f.where.spec)
 	if err != nil {
 		return "", nil, err
 	}
@@ -159,7 +160,7 @@ func (f *keysCommand) read(c *cobra.Command, ring *daemon.Keyring, further int) 
 		return nil, nil, err
 	}
 	defer link.Close()
-	k := (&keysFlags{ring: ring}).config(f.where.mKey, f.where.self)
+	k := run.Keying(ring, f.where.mKey, f.where.self)
 	k.Further = further
 	r, err := look.Live(c, link, sweep.Options{Keys: k.Shown()})
 	if err != nil {
@@ -220,7 +221,7 @@ each port one of its own, and forgets them. Where OpenSM's protection level was 
 3, want its file of neighbors too: devices do not say who they are without a key.
 `,
 		RunE: func(c *cobra.Command, args []string) error {
-			dir, err := f.where.reads.data.open(f.where.spec)
+			dir, err := run.OpenData(f.where.reads.data, f.where.spec)
 			if err != nil {
 				return err
 			}

@@ -39,9 +39,9 @@ func serving(t *testing.T, answer http.HandlerFunc) (server string) {
 	return "unix:" + path
 }
 
-// run runs a command line, and returns what it printed and its exit status. opened says
+// runCommand runs a command line, and returns what it printed and its exit status. opened says
 // whether it went to the fabric, which is the demonstration without a manager.
-func run(t *testing.T, line ...string) (out string, status int, opened bool, err error) {
+func runCommand(t *testing.T, line ...string) (out string, status int, opened bool, err error) {
 	t.Helper()
 	t.Setenv(listen.ServerVariable, "")
 	t.Setenv("IBWARDEN_DATA", filepath.Join(t.TempDir(), "none")) // no service runs here
@@ -93,7 +93,7 @@ const (
 // reason, and nothing that a node says of itself goes to a terminal as it is. The fabric is
 // not read.
 func TestManagersOfAService(t *testing.T) {
-	out, status, opened, err := run(t, "managers", "--server", lists(t, standby, managersMaster))
+	out, status, opened, err := runCommand(t, "managers", "--server", lists(t, standby, managersMaster))
 	if status != 0 || opened {
 		t.Fatalf("status %d, %v, fabric opened %v", status, err, opened)
 	}
@@ -109,7 +109,7 @@ func TestManagersOfAService(t *testing.T) {
 			}
 		}
 	}
-	out, status, _, err = run(t, "managers", "--server", lists(t, rogue, managersMaster))
+	out, status, _, err = runCommand(t, "managers", "--server", lists(t, rogue, managersMaster))
 	if status != 1 || !strings.Contains(err.Error(), "2 subnet managers are master") || !strings.Contains(err.Error(), "0x0000000000000003") {
 		t.Errorf("two masters: status %d, %v", status, err)
 	}
@@ -119,7 +119,7 @@ func TestManagersOfAService(t *testing.T) {
 	if strings.ContainsAny(out+err.Error(), "\x1b\a") {
 		t.Errorf("a node's description reaches the terminal: %q, %q", out, err)
 	}
-	out, status, _, _ = run(t, "managers", "--json", "--server", lists(t, standby))
+	out, status, _, _ = runCommand(t, "managers", "--json", "--server", lists(t, standby))
 	if status != 1 || !strings.Contains(out, `"managers": [`) || !strings.Contains(out, `"missed": 2`) {
 		t.Errorf("JSON: status %d\n%s", status, out)
 	}
@@ -129,15 +129,15 @@ func TestManagersOfAService(t *testing.T) {
 // and is not there is an error, and never another answer.
 func TestManagersOfTheFabric(t *testing.T) {
 	for _, line := range [][]string{{"managers"}, {"managers", "--fabric", "sim"}} {
-		if out, status, opened, err := run(t, line...); !opened || status != 1 || !strings.Contains(err.Error(), "no subnet manager is master") || !strings.HasPrefix(out, "NODE") {
+		if out, status, opened, err := runCommand(t, line...); !opened || status != 1 || !strings.Contains(err.Error(), "no subnet manager is master") || !strings.HasPrefix(out, "NODE") {
 			t.Errorf("%v: status %d, %v, fabric opened %v\n%s", line, status, err, opened, out)
 		}
 	}
 	gone := "unix:" + filepath.Join(t.TempDir(), "gone")
-	if _, status, opened, err := run(t, "managers", "--server", gone); status != 1 || opened {
+	if _, status, opened, err := runCommand(t, "managers", "--server", gone); status != 1 || opened {
 		t.Errorf("a service that is not there: status %d, %v, fabric opened %v", status, err, opened)
 	}
-	if _, status, opened, err := run(t, "managers", "--server", gone, "--fabric", "sim"); status != 2 || opened {
+	if _, status, opened, err := runCommand(t, "managers", "--server", gone, "--fabric", "sim"); status != 2 || opened {
 		t.Errorf("both: status %d, %v, fabric opened %v", status, err, opened)
 	}
 }
@@ -183,24 +183,24 @@ func TestHandover(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"to":`+standby+`,"text":"one \u001b[31mhas it"}`)
 	})
-	out, status, _, err := run(t, "handover", "--to", "one", "--why", "upgrade", "--server", server)
+	out, status, _, err := runCommand(t, "handover", "--to", "one", "--why", "upgrade", "--server", server)
 	if status != 0 || asked != "POST /api/v1/managers/handover why upgrade" || !strings.Contains(body, `"to":"one"`) {
 		t.Errorf("status %d, %v: asked for %s with %s", status, err, asked, body)
 	}
 	if !strings.Contains(out, "has it\n") || strings.Contains(out, "\x1b") {
 		t.Errorf("printed %q", out)
 	}
-	if _, status, _, err = run(t, "handover", "--dry-run", "--server", server); status != 0 || !strings.HasPrefix(asked, "POST /api/v1/managers/handover?dry_run=true") || strings.Contains(body, `"to"`) {
+	if _, status, _, err = runCommand(t, "handover", "--dry-run", "--server", server); status != 0 || !strings.HasPrefix(asked, "POST /api/v1/managers/handover?dry_run=true") || strings.Contains(body, `"to"`) {
 		t.Errorf("dry run: status %d, %v: asked for %s with %s", status, err, asked, body)
 	}
-	if out, status, _, _ = run(t, "handover", "--json", "--server", server); status != 0 || !strings.Contains(out, `"state": "standby"`) {
+	if out, status, _, _ = runCommand(t, "handover", "--json", "--server", server); status != 0 || !strings.Contains(out, `"state": "standby"`) {
 		t.Errorf("JSON: status %d\n%s", status, out)
 	}
 	refuse = true
-	if _, status, _, err = run(t, "handover", "--server", server); status != 1 || err == nil || strings.Contains(err.Error(), "\x1b") || !strings.Contains(err.Error(), "is there") {
+	if _, status, _, err = runCommand(t, "handover", "--server", server); status != 1 || err == nil || strings.Contains(err.Error(), "\x1b") || !strings.Contains(err.Error(), "is there") {
 		t.Errorf("refused: status %d, %q", status, err)
 	}
-	if _, status, opened, _ := run(t, "handover"); status != 2 || opened {
+	if _, status, opened, _ := runCommand(t, "handover"); status != 2 || opened {
 		t.Errorf("without a service: status %d, fabric opened %v", status, opened)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/look"
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/run"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
@@ -121,7 +122,7 @@ func configOf(r *opensm.Report) (engine.Config, error) {
 			routes[s.Key] = s.Value
 		}
 	}
-	flags := look.RoutingFlags(routes["routing"], routes["lfts-file"])
+	flags := run.RoutingOf(routes["routing"], routes["lfts-file"])
 	if err := flags.Load(); err != nil {
 		return config, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/files"
+	"github.com/ibwarden/ibwarden/internal/app/run"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
@@ -31,7 +32,7 @@ type changeFlags struct {
 	server        servicecmd.Named
 	policy, state string
 	cables        string
-	routing       look.Flags
+	routing       run.Routing
 	lmc           uint8
 	json          bool
 	policyOptions policyfile.Options
@@ -47,7 +48,7 @@ func (f *changeFlags) add(c *cobra.Command) {
 	f.where.add(flags)
 	f.where.reads.add(flags)
 	f.server.Add(flags)
-	flags.StringVar(&f.cables, "cables", "", cablesHelp)
+	flags.StringVar(&f.cables, "cables", "", run.CablesHelp)
 	flags.StringVar(&f.policy, "policy", "", "the new policy: partitions.conf or YAML")
 	flags.BoolVar(&f.policyOptions.AllowBoth, "allow-both", false, allowBothHelp)
 	flags.BoolVar(&f.json, "json", false, "print one JSON document")
@@ -66,8 +67,8 @@ func (f *changeFlags) load(w io.Writer) error {
 		return misuse(fmt.Errorf("--lmc %d: want 0 to %d", f.lmc, ib.LMCMax))
 	}
 	f.config = engine.Config{LMC: ib.LMC(f.lmc), Routing: f.routing.Engine, RoutingFile: f.routing.Tables, Seed: daemon.Secret()}
-	list := cablesFlags{data: f.where.reads.data, file: f.cables}
-	if f.config.Cables, err = list.loadThere(f.where.spec); err != nil {
+	list := run.Cables{Data: f.where.reads.data, File: f.cables}
+	if f.config.Cables, err = list.LoadThere(f.where.spec); err != nil {
 		return err
 	}
 	if f.state != "" {
@@ -88,7 +89,7 @@ func (f *changeFlags) load(w io.Writer) error {
 		}
 		return misuse(errors.New("--policy: want the file of the new policy"))
 	}
-	f.loadedPolicy, err = readPolicy(f.policy, f.policyOptions, w)
+	f.loadedPolicy, _, err = run.ReadPolicy(f.policy, f.policyOptions, w)
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/look"
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/run"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/judge/reach"
@@ -78,7 +79,7 @@ host can talk with every other (exit status 1), else no-policy.
 	}
 	f.source.add(c)
 	f.policy.add(c)
-	c.Flags().StringVar(&f.cables, "cables", "", cablesHelp)
+	c.Flags().StringVar(&f.cables, "cables", "", run.CablesHelp)
 	c.Flags().DurationVar(&f.maxAge, "max-age", 0, "anything read longer ago counts as unknown (default: any age)")
 	c.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
 	return c
@@ -91,8 +92,8 @@ func (f *proveFlags) run(c *cobra.Command) error {
 	if err := f.policy.load(c); err != nil {
 		return err
 	}
-	where := cablesFlags{data: f.source.where.reads.data, file: f.cables}
-	list, err := where.loadThere(f.source.where.spec)
+	where := run.Cables{Data: f.source.where.reads.data, File: f.cables}
+	list, err := where.LoadThere(f.source.where.spec)
 	if err != nil {
 		return err
 	}
@@ -147,7 +148,7 @@ func (f *proveFlags) outcome(verdict, multicast isolation.Verdict) error {
 	case verdict == isolation.Open:
 		return bad(errOpen)
 	case !fine(verdict) || !fine(multicast):
-		return bad(errNotProved)
+		return bad(run.ErrNotProved)
 	}
 	return nil
 }
@@ -174,7 +175,7 @@ func (f *proveFlags) report(c *cobra.Command, r *look.Reading, proof *isolation.
 	out := c.OutOrStdout()
 	fmt.Fprintf(out, "%d switches, %d CAs, %d routers, %d links, read %s\n",
 		d.Fabric.Switches, d.Fabric.CAs, d.Fabric.Routers, d.Fabric.Links, d.ReadAt)
-	view := newReporter(out, telemetry.LogOf(c.Context()), false)
+	view := newVerdictPrinter(out, telemetry.LogOf(c.Context()), false)
 	if f.policy.loaded == nil {
 		if err := terminal.PrintClasses(out, d.Classes); err != nil {
 			return bad(err)
@@ -189,7 +190,7 @@ func (f *proveFlags) report(c *cobra.Command, r *look.Reading, proof *isolation.
 	terminal.PrintWitnesses(out, "can talk against the policy", proof.Violations, proof.Counts.Violations)
 	terminal.PrintWitnesses(out, "could talk against the policy if the first forged its table", proof.Exposed, proof.Counts.Exposed)
 	view.reportCuts(proof, d.Cut)
-	view.reportProof(proof, f.policy.loaded != nil)
+	view.reportProof(proof, f.policy.loaded != nil, true)
 	view.reportMulticast(spread)
 	return nil
 }
@@ -201,7 +202,7 @@ const (
 )
 
 // reportCuts says who cannot talk that should.
-func (r *reporter) reportCuts(proof *isolation.Proof, cuts []reach.Cut) {
+func (r *verdictPrinter) reportCuts(proof *isolation.Proof, cuts []reach.Cut) {
 	if n := proof.Counts.Missing; n > 0 {
 		m := proof.Missing[0]
 		fmt.Fprintf(r.out, "\n%d keys that the policy gives are missing, first %s at %s\n", n, m.PKey, terminal.Plain(m.Name))

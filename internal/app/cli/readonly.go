@@ -16,6 +16,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/look"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/run"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
 )
@@ -31,14 +32,14 @@ var readOnlyUses = []string{
 func (f *runFlags) watch(c *cobra.Command) error {
 	w := watching{runFlags: f, command: c, said: map[string]bool{}}
 	switch {
-	case f.once:
+	case f.manager.Once:
 		return misuse(errors.New("--read-only and --once: want one of them; ibwarden audit reads a fabric once"))
 	case f.json:
 		return misuse(errors.New("--read-only and --json: want one of them; ibwarden audit --json prints a document"))
 	case daemon.Fresh(f.where.spec):
 		return misuse(fmt.Errorf("--read-only --fabric %s: a fabric of this process alone has no other manager: want umad or ibsim", f.where.spec))
 	}
-	if err := f.check(); err != nil {
+	if err := f.check(c); err != nil {
 		return err
 	}
 	if err := w.load(); err != nil {
@@ -53,13 +54,13 @@ func (f *runFlags) watch(c *cobra.Command) error {
 	if idle != nil {
 		fmt.Fprintf(c.ErrOrStderr(), "ibwarden: read-only: these settings have no effect: %s\n", strings.Join(idle, ", "))
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "ibwarden: read-only: auditing %s every %v; nothing is written to it\n", f.where.spec, f.drift)
+	fmt.Fprintf(c.ErrOrStderr(), "ibwarden: read-only: auditing %s every %v; nothing is written to it\n", f.where.spec, f.manager.Periods.Drift)
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 	return orBad(RunReadOnly(c.Context(), ReadOnlyOptions{
-		Read: w.read, Show: look.PrintAudit, Every: func() time.Duration { return f.drift }, Hangup: hangup, Reload: w.reload,
-		Metrics: f.telemetry.Address(), Out: c.OutOrStdout(), Log: c.ErrOrStderr(), Now: time.Now,
+		Read: w.read, Show: look.PrintAudit, Every: func() time.Duration { return f.manager.Periods.Drift }, Hangup: hangup, Reload: w.reload,
+		Metrics: f.manager.Telemetry.Address(), Out: c.OutOrStdout(), Log: c.ErrOrStderr(), Now: time.Now,
 	}))
 }
 
@@ -95,9 +96,10 @@ func (w *watching) Write(line []byte) (int, error) {
 
 // load reads the files that an audit needs; where one has a fault, nothing changes.
 func (w *watching) load() (err error) {
-	p := policyFlags{state: w.state, options: w.policyOptions}
-	if w.runFlags.policy != policyNone {
-		p.file = w.runFlags.policy
+	m := &w.manager
+	p := policyFlags{state: m.State, options: m.Policy.Options}
+	if m.Policy.File != run.NoPolicy {
+		p.file = m.Policy.File
 	}
 	if err := p.load(w.command); err != nil {
 		return err
@@ -107,13 +109,13 @@ func (w *watching) load() (err error) {
 		return misuse(fmt.Errorf("--profile: %w", err))
 	}
 	var cables []audit.Cable
-	if w.cables.file != "" {
-		if cables, err = look.ReadCables(w.cables.file); err != nil {
+	if m.Cables.File != "" {
+		if cables, err = look.ReadCables(m.Cables.File); err != nil {
 			return misuse(fmt.Errorf("--cables: %w", err))
 		}
 	}
 	w.policy, w.options.Profile, w.intent.Cables = p, profile, cables
-	w.where.reads = readsFlags{data: w.cables.data, secret: w.keys.secret}
+	w.where.reads = readsFlags{data: m.Cables.Data, secret: m.Keys.Secret}
 	return nil
 }
 
@@ -137,7 +139,7 @@ func (w *watching) read(ctx context.Context) (*audit.Report, error) {
 func (w *watching) reload() {
 	stderr := w.command.ErrOrStderr()
 	log := telemetry.LogOf(w.command.Context())
-	if err := w.reconfigure(w.command, nil); err != nil {
+	if err := w.reconfigure(w.command); err != nil {
 		log.ReloadFailed("configuration", err)
 	}
 	if err := w.load(); err != nil {

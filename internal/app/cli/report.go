@@ -1,135 +1,45 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"text/tabwriter"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/app/serve"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// reporter prints the results of a run.
-type reporter struct {
-	out     io.Writer
-	log     *telemetry.Log
-	asJSON  bool
-	runner  *daemon.Runner
-	service *serve.Service
-	// watched counts events; nil for none.
-	watched *telemetry.Run
-
-	completed *event.Result // until its state was saved
-	last      *event.Result
-	refused   bool
-	locked    bool // refused for want of M_Keys
-	deferred  bool
-	// learned keeps a list of cables; unkept is why that failed, and then
-	// nothing may be written: the next run would learn another.
-	learned func(*cables.List) error
-	unkept  error
-	// unsaved is why the state could not be kept after the last pass.
-	unsaved error
-	// unexpected reports whether the fabric is left to a master that was found there.
-	unexpected bool
+// verdictPrinter prints verdicts.
+type verdictPrinter struct {
+	out    io.Writer
+	log    *telemetry.Log
+	asJSON bool
 	// said is the last verdict that was printed: the next is printed in full if it
 	// differs, or on request.
 	said  string
 	asked bool
 }
 
-func newReporter(out io.Writer, log *telemetry.Log, asJSON bool) *reporter {
-	return &reporter{out: out, log: log, asJSON: asJSON, asked: true}
+func newVerdictPrinter(out io.Writer, log *telemetry.Log, asJSON bool) *verdictPrinter {
+	return &verdictPrinter{out: out, log: log, asJSON: asJSON, asked: true}
 }
+
+// Again has the next verdict printed in full.
+func (r *verdictPrinter) Again() { r.asked = true }
 
 // remarksMax bounds the places that could not be read, as they are printed; a
 // fabric in trouble has thousands.
 const remarksMax = 20
 
-// Event says what happened.
-func (r *reporter) Event(e event.Event) {
-	if b, is := e.(event.PhaseBegun); !is || b.Phase != event.PhaseWatch {
-		r.log.Event(e)
-	}
-	r.service.Event(e)
-	r.watched.Event(e)
-	switch e := e.(type) {
-	case event.Completed:
-		r.completed, r.last = e.Result, e.Result
-		r.report(e.Result)
-	case event.Learned:
-		if r.learned != nil {
-			r.unkept = r.learned(e.List)
-		}
-	case event.Refused:
-		r.refused = r.last == nil
-		var locked *mkey.LockedError
-		r.locked = r.refused && errors.As(e.Err, &locked)
-	case event.Deferred:
-		r.deferred = true
-	case event.Unexpected:
-		r.unexpected = r.last == nil
-	}
-}
-
-// Progress says that a long phase goes on: of the first pass to everybody.
-func (r *reporter) Progress(phase string, answered uint64) {
-	level := slog.LevelInfo
-	if r.last != nil {
-		level = slog.LevelDebug
-	}
-	r.log.LogAttrs(context.Background(), level, fmt.Sprintf("%s: %d requests answered", phase, answered),
-		slog.String("event", "progress"), slog.String("phase", phase), slog.Uint64("answered", answered))
-}
-
-// errNotReached and errNotProved end a run that did not achieve its purpose.
-var (
-	errNotReached = errors.New("the fabric is not as the policy wants it")
-	errNotProved  = errors.New("isolation is not proved")
-	errOpen       = errors.New("the fabric is open: every host can talk with every other")
-	errStandby    = errors.New("another manager is master; nothing was written")
-	errLocked     = errors.New("nothing was written: the keys of this fabric are not known here")
-	errNoVerdict  = errors.New("ended before there was a verdict")
-)
-
-// outcome is the exit status of the run.
-func (r *reporter) outcome(err error) error {
-	switch {
-	case r.unkept != nil:
-		return bad(r.unkept)
-	case r.locked:
-		return bad(errLocked)
-	case r.unsaved != nil:
-		return bad(nil) // it was said when it failed
-	case r.refused:
-		return misuse(nil)
-	case r.unexpected:
-		return bad(nil)
-	case err != nil:
-		return bad(err)
-	case r.last == nil && r.deferred:
-		return bad(errStandby)
-	case r.last == nil:
-		return bad(errNoVerdict)
-	case !r.last.Proof.Verdict.Holds(), r.last.Multicast != nil && !r.last.Multicast.Verdict.Holds():
-		return bad(errNotProved)
-	case !r.last.Reached():
-		return bad(errNotReached)
-	}
-	return nil
-}
+// errOpen is the result of prove where nothing keeps hosts apart.
+var errOpen = errors.New("the fabric is open: every host can talk with every other")
 
 // document is what --json prints for a verdict.
 type document struct {
@@ -184,8 +94,8 @@ type partitionEntry struct {
 	Limited int         `json:"limited"`
 }
 
-func (r *reporter) report(result *event.Result) {
-	took, smps := r.runner.TakePhases(), r.runner.SMPs()
+// Verdict prints the result of a pass.
+func (r *verdictPrinter) Verdict(result *event.Result, smps daemon.SMPs, took []sweep.Phase) {
 	if r.asJSON {
 		d := document{Verdict: result.Proof.Verdict, SMPs: smps, Phases: took, Proof: result.Proof, Multicast: result.Multicast, Partitions: entriesOf(result.Partitions),
 			Writes: result.Writes, Failures: result.Failures, Faults: result.Faults, Inactive: result.Inactive, Fences: fencesOf(result)}
@@ -206,7 +116,7 @@ func (r *reporter) report(result *event.Result) {
 	} else {
 		r.reportSummary(result, smps, took)
 	}
-	r.reportProof(result.Proof, r.log.Verbose)
+	r.reportProof(result.Proof, r.log.Verbose, r.log.Verbose)
 	if r.log.Verbose || result.Multicast != nil && !result.Multicast.Verdict.Holds() {
 		r.reportMulticast(result.Multicast)
 	}
@@ -234,7 +144,7 @@ func verdictOf(result *event.Result) string {
 }
 
 // reportSummary says in a line or two what the tables say that --verbose prints.
-func (r *reporter) reportSummary(result *event.Result, smps daemon.SMPs, took []sweep.Phase) {
+func (r *verdictPrinter) reportSummary(result *event.Result, smps daemon.SMPs, took []sweep.Phase) {
 	c, total := result.Counts, sweep.SumPhases(took).Seconds
 	fmt.Fprintf(r.out, "%d switches, %d CAs, %d routers, %d links; partitions: %d\n", c.Switches, c.CAs, c.Routers, c.Links, len(result.Partitions))
 	fmt.Fprintf(r.out, "sent so far: %d SubnGet, %d SubnSet; this pass: %d writes in %.4f s\n", smps.Get, smps.Set, result.Writes, total)
@@ -261,7 +171,7 @@ func entriesOf(partitions []observed.Partition) []partitionEntry {
 	return out
 }
 
-func (r *reporter) reportPartitions(partitions []partitionEntry) {
+func (r *verdictPrinter) reportPartitions(partitions []partitionEntry) {
 	t := terminal.NewTable("partition", "p_key", "full", "limited")
 	for _, p := range partitions {
 		t.Add(p.Name, p.PKey, p.Full, p.Limited)
@@ -270,13 +180,13 @@ func (r *reporter) reportPartitions(partitions []partitionEntry) {
 	r.print(t)
 }
 
-func (r *reporter) print(t terminal.Table) {
+func (r *verdictPrinter) print(t terminal.Table) {
 	if err := t.Print(r.out, "", false); err != nil {
 		r.log.Error(err.Error())
 	}
 }
 
-func (r *reporter) reportSent(smps daemon.SMPs, took []sweep.Phase) {
+func (r *verdictPrinter) reportSent(smps daemon.SMPs, took []sweep.Phase) {
 	t := terminal.NewTable("sent so far", "get", "set")
 	for _, a := range smps.ByAttribute {
 		t.Add(a.Attribute, a.Get, a.Set)
@@ -294,7 +204,7 @@ func (r *reporter) reportSent(smps daemon.SMPs, took []sweep.Phase) {
 	tw.Flush()
 }
 
-func (r *reporter) reportMulticast(m *isolation.Multicast) {
+func (r *verdictPrinter) reportMulticast(m *isolation.Multicast) {
 	if err := terminal.PrintMulticast(r.out, m); err != nil {
 		r.log.Error(err.Error())
 	}
@@ -313,8 +223,8 @@ func wanted(joined bool) string {
 const listMax = 20
 
 // reportProof says the verdict; pairs of partitions only where there is a
-// policy that says something of them.
-func (r *reporter) reportProof(p *isolation.Proof, pairs bool) {
+// policy that says something of them, an empty line before it where it is spaced.
+func (r *verdictPrinter) reportProof(p *isolation.Proof, pairs, spaced bool) {
 	if pairs && len(p.Pairs) > 0 {
 		t := terminal.NewTable("partition", "and", "policy", "verdict", "reason")
 		for _, pair := range p.Pairs {
@@ -323,7 +233,7 @@ func (r *reporter) reportProof(p *isolation.Proof, pairs bool) {
 		fmt.Fprintln(r.out)
 		r.print(t)
 	}
-	if pairs || r.runner == nil {
+	if spaced {
 		fmt.Fprintln(r.out)
 	}
 	fmt.Fprintf(r.out, "verdict: %s\n", p.Verdict)

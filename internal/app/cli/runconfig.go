@@ -12,7 +12,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/config"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
-	"github.com/ibwarden/ibwarden/internal/manager/engine"
 )
 
 // configVariable names the configuration file of a run that is not told of one.
@@ -78,22 +77,24 @@ func checkConfig(c *cobra.Command, path string) (files []string, err error) {
 	if err := f.config.enter(scratch); err != nil {
 		return nil, err
 	}
-	if err := f.check(); err != nil {
+	if err := f.check(scratch); err != nil {
 		return nil, err
 	}
-	if f.cables.file != "" {
-		if _, err := daemon.LoadCables(f.cables.file); err != nil {
+	m := &f.manager
+	if m.Cables.File != "" {
+		if _, err := daemon.LoadCables(m.Cables.File); err != nil {
 			return nil, misuse(fmt.Errorf("cables: %w", err))
 		}
 	}
-	return f.config.settings.Files, f.loadPolicy(scratch)
+	_, _, err = m.Policy.Load(m.Fabric, scratch.ErrOrStderr())
+	return f.config.settings.Files, err
 }
 
 // reconfigure reads the configuration again. What can change while a manager runs is
 // changed: the file of the policy, how its =both is read, periods, and what is logged; of
 // anything else it is said that it waits for the next start. A file with a fault changes
 // nothing.
-func (f *runFlags) reconfigure(c *cobra.Command, engine *engine.Engine) error {
+func (f *runFlags) reconfigure(c *cobra.Command) error {
 	if f.config.path == "" {
 		return nil
 	}
@@ -115,7 +116,7 @@ func (f *runFlags) reconfigure(c *cobra.Command, engine *engine.Engine) error {
 		_, err = settings.Enter(scratch.Flags(), environment)
 	}
 	if err == nil {
-		err = fresh.checkPeriods()
+		err = fresh.manager.Periods.Check()
 	}
 	if level := scratch.Flags().Lookup("log-level"); err == nil && level != nil {
 		if err = new(telemetry.LogOptions).Default(io.Discard).SetLevel(level.Value.String()); err != nil {
@@ -133,15 +134,15 @@ func (f *runFlags) reconfigure(c *cobra.Command, engine *engine.Engine) error {
 		flag := scratch.Flags().Lookup(name)
 		switch name {
 		case "policy":
-			f.policy = fresh.policy
+			f.manager.Policy.File = fresh.manager.Policy.File
 		case "allow-both":
-			f.policyOptions = fresh.policyOptions
+			f.manager.Policy.Options = fresh.manager.Policy.Options
 		case "sweep-interval":
-			f.sweep = fresh.sweep
+			f.manager.Periods.Sweep = fresh.manager.Periods.Sweep
 		case "drift-period":
-			f.drift = fresh.drift
+			f.manager.Periods.Drift = fresh.manager.Periods.Drift
 		case "guard-period":
-			f.guard = fresh.guard
+			f.manager.Periods.Guard = fresh.manager.Periods.Guard
 		case "log-level":
 			_ = telemetry.LogOf(c.Context()).SetLevel(flag.Value.String()) // it is one of the levels
 		default:
@@ -149,9 +150,6 @@ func (f *runFlags) reconfigure(c *cobra.Command, engine *engine.Engine) error {
 		}
 	}
 	f.config.settings = settings
-	if engine != nil {
-		engine.SetPeriods(f.sweep, f.drift, f.guard)
-	}
 	if waiting != nil {
 		fmt.Fprintln(stderr, "ibwarden: these settings count when ibwarden is started again:", strings.Join(waiting, ", "))
 	}

@@ -76,13 +76,13 @@ func TestReconfigure(t *testing.T) {
 	} {
 		said.Reset()
 		write(x.text)
-		if err := f.reconfigure(c, nil); (err != nil) != (x.says == fault) {
+		if err := f.reconfigure(c); (err != nil) != (x.says == fault) {
 			t.Errorf("%q: %v", x.text, err)
 		} else if err != nil {
 			said.WriteString(fault)
 		}
-		if f.sweep != x.sweep || f.guard != x.guard || f.drift != 5*time.Second || !strings.Contains(said.String(), x.says) {
-			t.Errorf("%q: sweep %v, guard %v, drift %v, said %q; want %v, %v, 5s, %q", x.text, f.sweep, f.guard, f.drift, said.String(), x.sweep, x.guard, x.says)
+		if f.manager.Periods.Sweep != x.sweep || f.manager.Periods.Guard != x.guard || f.manager.Periods.Drift != 5*time.Second || !strings.Contains(said.String(), x.says) {
+			t.Errorf("%q: sweep %v, guard %v, drift %v, said %q; want %v, %v, 5s, %q", x.text, f.manager.Periods.Sweep, f.manager.Periods.Guard, f.manager.Periods.Drift, said.String(), x.sweep, x.guard, x.says)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/look"
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/run"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -29,7 +30,7 @@ running manager reads it again on SIGHUP.
 // topologyFlags are those of all commands about the list of cables.
 type topologyFlags struct {
 	where  fabricFlags
-	cables cablesFlags
+	cables run.Cables
 	json   bool
 }
 
@@ -45,7 +46,7 @@ func newTopology() *cobra.Command {
 		},
 	}
 	f.where.add(c.PersistentFlags())
-	f.cables.add(c.PersistentFlags())
+	f.cables.Add(c.PersistentFlags())
 	c.PersistentFlags().BoolVar(&f.json, "json", false, "print one JSON document")
 	c.AddCommand(f.learn(), f.show(), f.diff(), f.accept())
 	return c
@@ -60,7 +61,7 @@ func (f *topologyFlags) read(c *cobra.Command, last map[observed.Place]bool) (*d
 	}
 	defer link.Close()
 	o := sweep.Options{Verify: true, Last: last}
-	f.where.reads.data = f.cables.data
+	f.where.reads.data = f.cables.Data
 	if err := f.where.asks(&o); err != nil {
 		return nil, err
 	}
@@ -93,10 +94,10 @@ Only SubnGet is sent. With neither -o nor a data directory the list is printed.
 `,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if f.cables.file != "" {
+			if f.cables.File != "" {
 				return misuse(errors.New("--cables: use -o FILE for the list that is to be made"))
 			}
-			dir, err := f.cables.data.open(f.where.spec)
+			dir, err := run.OpenData(f.cables.Data, f.where.spec)
 			if err != nil {
 				return err
 			}
@@ -164,17 +165,17 @@ func (f *topologyFlags) show() *cobra.Command {
 	return &cobra.Command{
 		Use: "show", Short: "Show the list of cables", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := f.cables.need(f.where.spec); err != nil {
+			if err := f.cables.Need(f.where.spec); err != nil {
 				return err
 			}
 			t := terminal.NewTable("port", "leads_to", "type", "node_guid", "port_guid")
-			for _, x := range f.cables.list.All() {
-				d, _ := f.cables.list.Device(x.To.Node)
+			for _, x := range f.cables.List.All() {
+				d, _ := f.cables.List.Device(x.To.Node)
 				guid := ""
-				if g := f.cables.list.PortGUID(x.To); g != 0 {
+				if g := f.cables.List.PortGUID(x.To); g != 0 {
 					guid = g.String()
 				}
-				t.Add(f.cables.list.Name(x.From), f.cables.list.Name(x.To), d.Type.String(), d.GUID.String(), guid)
+				t.Add(f.cables.List.Name(x.From), f.cables.List.Name(x.To), d.Type.String(), d.GUID.String(), guid)
 			}
 			if err := t.Print(c.OutOrStdout(), "cables", f.json); err != nil {
 				return bad(err)
@@ -189,14 +190,14 @@ func (f *topologyFlags) diff() *cobra.Command {
 		Use: "diff", Short: "Show where a fabric differs from the list of cables", Args: cobra.NoArgs,
 		Long: "Show where a fabric differs from the list of cables. Only SubnGet is sent. The\nexit status is 1 when there is a difference.\n",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := f.cables.need(f.where.spec); err != nil {
+			if err := f.cables.Need(f.where.spec); err != nil {
 				return err
 			}
 			r, err := f.read(c, nil)
 			if err != nil {
 				return err
 			}
-			differences := f.cables.list.Diff(r.Fabric)
+			differences := f.cables.List.Diff(r.Fabric)
 			t := terminal.NewTable("where", "what")
 			for _, d := range differences {
 				t.Add(d.Where, d.What)
@@ -233,11 +234,11 @@ answer, cannot be accepted. A running manager reads the list again on SIGHUP.
 `,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, ports []string) error {
-			if err := f.cables.need(f.where.spec); err != nil {
+			if err := f.cables.Need(f.where.spec); err != nil {
 				return err
 			}
 			var r *daemon.Reading
-			l := f.cables.list
+			l := f.cables.List
 			var done []string
 			for _, name := range ports {
 				next, said, err := f.acceptOne(c, l, &r, name)
@@ -246,11 +247,11 @@ answer, cannot be accepted. A running manager reads the list again on SIGHUP.
 				}
 				l, done = next, append(done, said...)
 			}
-			if err := daemon.SaveCables(f.cables.path(), l); err != nil {
+			if err := daemon.SaveCables(f.cables.Path(), l); err != nil {
 				return bad(err)
 			}
 			if f.json {
-				return terminal.JSON(c.OutOrStdout(), map[string]any{"file": f.cables.path(), "changes": append([]string{}, done...)})
+				return terminal.JSON(c.OutOrStdout(), map[string]any{"file": f.cables.Path(), "changes": append([]string{}, done...)})
 			}
 			if len(done) == 0 {
 				done = []string{"the list already says so"}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/names"
 )
 
@@ -43,7 +44,7 @@ func flagError(c *cobra.Command, err error) error {
 // has chosen that.
 func sayDemonstration(c *cobra.Command) {
 	fabric := c.Flags().Lookup("fabric")
-	if fabric == nil || fabric.Changed || fabric.DefValue != demonstration || os.Getenv(fabricVariable) != "" {
+	if fabric == nil || fabric.Changed || fabric.DefValue != daemon.Demonstration || os.Getenv(fabricVariable) != "" {
 		return
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "ibwarden: neither --fabric nor %s names a fabric: this is the embedded demonstration\n", fabricVariable)

@@ -24,6 +24,12 @@ func (s *Served) Cabling(context.Context) (*views.Cabling, error) {
 	return out, nil
 }
 
+// drawn is the last list of cables as the API has it, and the list itself.
+type drawn struct {
+	list *views.MapList
+	of   *cables.List
+}
+
 // listed is a list of cables as the API has it, made once.
 func (s *Served) listed(l *cables.List) *views.MapList {
 	if l == nil {
@@ -31,8 +37,8 @@ func (s *Served) listed(l *cables.List) *views.MapList {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.drawnOf == l {
-		return s.drawn
+	if s.drawn.of == l {
+		return s.drawn.list
 	}
 	out := &views.MapList{}
 	for _, d := range l.Devices() {
@@ -41,7 +47,7 @@ func (s *Served) listed(l *cables.List) *views.MapList {
 	for _, c := range l.All() {
 		out.Cables = append(out.Cables, views.Cable{A: c.From, B: c.To})
 	}
-	s.drawn, s.drawnOf = out, l
+	s.drawn = drawn{out, l}
 	return out
 }
 

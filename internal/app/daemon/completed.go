@@ -28,28 +28,7 @@ func (s *Served) Complete(ctx context.Context, parts service.Parts) (*snapshot.S
 	if err != nil || has(snap, parts) {
 		return snap, err
 	}
-	select {
-	case s.completing <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	type answer struct {
-		snap *snapshot.Snapshot
-		err  error
-	}
-	done := make(chan answer, 1)
-	go func() {
-		defer func() { <-s.completing }()
-		// The next who asks has no use for half a reading.
-		snap, err := s.complete(context.WithoutCancel(ctx), parts)
-		done <- answer{snap, err}
-	}()
-	select {
-	case a := <-done:
-		return a.snap, a.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return inTurn(ctx, s.completing, time.Now, func(ctx context.Context) (*snapshot.Snapshot, error) { return s.complete(ctx, parts) })
 }
 
 // complete reads, or returns what was read just now. Its caller holds completing.

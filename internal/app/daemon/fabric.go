@@ -22,6 +22,9 @@ import (
 //go:embed demo.yaml
 var demoPolicy []byte
 
+// Demonstration is the name of the fabric that is embedded.
+const Demonstration = "sim"
+
 // DemoPolicy is the policy of the demonstration fabric.
 func DemoPolicy() (*policy.Policy, error) { return policyyaml.Read(demoPolicy, "demo.yaml") }
 

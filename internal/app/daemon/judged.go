@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/api/views"
@@ -60,6 +61,12 @@ func (s *Served) Multicast(context.Context) (*isolation.Multicast, time.Time, er
 // Past is how the verdict changed.
 func (s *Served) Past(context.Context) ([]views.Change, error) { return s.past.List(), nil }
 
+// audits are the last ones.
+type audits struct {
+	mu   sync.Mutex
+	last map[auditKind]audited
+}
+
 // Audit holds the manager's snapshot against the catalogue of package audit. What the
 // manager does not read is read first if that is asked for, and else counts as unread.
 func (s *Served) Audit(ctx context.Context, p audit.Profile, read bool) (*audit.Report, time.Time, error) {
@@ -73,9 +80,9 @@ func (s *Served) Audit(ctx context.Context, p audit.Profile, read bool) (*audit.
 		return nil, time.Time{}, err
 	}
 	kind := auditKind{p, read}
-	s.auditing.Lock()
-	defer s.auditing.Unlock()
-	if last := s.audits[kind]; last.report != nil && last.read.Equal(snap.ReadAt) && last.judged.Equal(j.at) && time.Since(last.at) < auditKept {
+	s.audits.mu.Lock() // while it is audited
+	defer s.audits.mu.Unlock()
+	if last := s.audits.last[kind]; last.report != nil && last.read.Equal(snap.ReadAt) && last.judged.Equal(j.at) && time.Since(last.at) < auditKept {
 		return last.report, snap.ReadAt, nil
 	}
 	o := audit.Options{Profile: p, KeysConcealed: snap.Concealed, Age: time.Since(snap.ReadAt)}
@@ -83,10 +90,10 @@ func (s *Served) Audit(ctx context.Context, p audit.Profile, read bool) (*audit.
 		o.Unread = append(o.Unread, audit.Unread{Where: x.Where, What: x.Why})
 	}
 	r := audit.Audit(snap.Fabric, audit.Intent{Partitions: j.result.Partitions}, o)
-	if s.audits == nil {
-		s.audits = map[auditKind]audited{}
+	if s.audits.last == nil {
+		s.audits.last = map[auditKind]audited{}
 	}
-	s.audits[kind] = audited{snap.ReadAt, j.at, time.Now(), r}
+	s.audits.last[kind] = audited{snap.ReadAt, j.at, time.Now(), r}
 	return r, snap.ReadAt, nil
 }
 

@@ -88,12 +88,18 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// proved is the last revision that was proved, if some was.
+type proved struct {
+	revision uint64
+	some     bool
+}
+
 // ProvedRevision is the last revision that this manager has proved on the fabric; false
 // for none in this run.
 func (s *Served) ProvedRevision() (revision uint64, some bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.proved, s.hasProved
+	return s.proved.revision, s.proved.some
 }
 
 // prove notes that a revision is proved.
@@ -101,7 +107,7 @@ func (s *Served) prove(revision uint64, o service.Outcome) {
 	if o.Verdict.Holds() && o.Failures == 0 {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.proved, s.hasProved = revision, true
+		s.proved = proved{revision, true}
 	}
 }
 

@@ -17,10 +17,10 @@ func TestLaterPolicy(t *testing.T) {
 		made, came := &policy.Policy{}, &policy.Policy{}
 		s.FollowPolicy(x.came, came)
 		s.Begin(nil, nil, x.made, made)
-		if got := s.take(time.Unix(1000, 0)); (got == came) != (x.came > x.made) || got == made {
+		if got := s.inbox.take(time.Unix(1000, 0)); (got == came) != (x.came > x.made) || got == made {
 			t.Errorf("made with revision %d, then came %d: given %p", x.made, x.came, got)
 		}
-		if n, known := s.revision(made); n != x.made || !known {
+		if n, known := s.done(made); n != x.made || !known {
 			t.Errorf("the policy of revision %d is known as that of %d", x.made, n)
 		}
 	}
@@ -39,13 +39,13 @@ func TestTurns(t *testing.T) {
 		return p
 	}
 	first := give()
-	if got := s.take(now); got != first {
+	if got := s.inbox.take(now); got != first {
 		t.Fatal("an engine that has nothing to do is not given a policy at once")
 	}
 	var waits []time.Duration
 	for last := now; len(waits) < 6; now = now.Add(time.Millisecond) {
 		newest := give() // a thousand a second
-		switch got := s.take(now); got {
+		switch got := s.inbox.take(now); got {
 		case nil:
 		case newest:
 			waits, last = append(waits, now.Sub(last)), now
@@ -59,15 +59,15 @@ func TestTurns(t *testing.T) {
 		}
 	}
 	newest := give()
-	s.rested()
-	if got := s.take(now); got != newest {
+	s.inbox.rested()
+	if got := s.inbox.take(now); got != newest {
 		t.Error("an engine that is done is not given the newest policy at once")
 	}
-	if got := s.take(now.Add(time.Hour)); got != nil {
+	if got := s.inbox.take(now.Add(time.Hour)); got != nil {
 		t.Error("the engine is given a policy twice")
 	}
 	newest = give()
-	if s.take(now.Add(turnLeast-1)) != nil || s.take(now.Add(turnLeast)) != newest {
+	if s.inbox.take(now.Add(turnLeast-1)) != nil || s.inbox.take(now.Add(turnLeast)) != newest {
 		t.Errorf("after a policy was carried out the next does not have %v again", turnLeast)
 	}
 }
@@ -81,18 +81,18 @@ func TestFollowedPoliciesTakeNoTurn(t *testing.T) {
 	for n := range uint64(20) {
 		p := &policy.Policy{}
 		s.FollowPolicy(n, p)
-		if s.take(now) != p || !s.following {
+		if s.inbox.take(now) != p || !s.inbox.following {
 			t.Fatalf("policy %d of another manager is not given at once, to follow", n)
 		}
 	}
 	p := &policy.Policy{}
 	s.SetPolicy(20, p)
-	if s.take(now) != p || s.following {
+	if s.inbox.take(now) != p || s.inbox.following {
 		t.Fatal("the first policy of its own waits for those that were followed")
 	}
 	p = &policy.Policy{}
 	s.FollowPolicy(21, p)
-	if s.take(now.Add(turnLeast-1)) != nil || s.take(now.Add(turnLeast)) != p {
+	if s.inbox.take(now.Add(turnLeast-1)) != nil || s.inbox.take(now.Add(turnLeast)) != p {
 		t.Errorf("a policy of its own does not have %v before one of another manager comes", turnLeast)
 	}
 }
@@ -101,32 +101,32 @@ func TestFollowedPoliciesTakeNoTurn(t *testing.T) {
 // newest policy; each is told once.
 func TestHeldBack(t *testing.T) {
 	s := NewServed("test")
-	if s.takeHeldBack(false) != nil || s.takeHeldBack(true) != nil {
+	if s.inbox.takeHeldBack(false) != nil || s.inbox.takeHeldBack(true) != nil {
 		t.Error("something is told that nobody said")
 	}
 	s.HoldBack("the store went back", true)
-	if s.takeHeldBack(true) != nil {
+	if s.inbox.takeHeldBack(true) != nil {
 		t.Error("a reason is taken for its end")
 	}
-	if h := s.takeHeldBack(false); h == nil || *h != (heldBack{"the store went back", true}) || s.takeHeldBack(false) != nil {
+	if h := s.inbox.takeHeldBack(false); h == nil || *h != (heldBack{"the store went back", true}) || s.inbox.takeHeldBack(false) != nil {
 		t.Errorf("told %+v", h)
 	}
 	s.HoldBack("", false)
 	p := &policy.Policy{}
 	s.SetPolicy(3, p)
-	if s.takeHeldBack(false) != nil || s.takeHeldBack(true) != nil {
+	if s.inbox.takeHeldBack(false) != nil || s.inbox.takeHeldBack(true) != nil {
 		t.Error("the end is told before the newest policy")
 	}
-	if s.take(time.Unix(1000, 0)) != p {
+	if s.inbox.take(time.Unix(1000, 0)) != p {
 		t.Fatal("the policy is not given")
 	}
-	if h := s.takeHeldBack(true); h == nil || *h != (heldBack{}) || s.takeHeldBack(true) != nil {
+	if h := s.inbox.takeHeldBack(true); h == nil || *h != (heldBack{}) || s.inbox.takeHeldBack(true) != nil {
 		t.Errorf("told %+v", h)
 	}
 	var heard hears
 	r := NewRunner(broughtUp(t, 0).link, engine.Config{}, server.Config{}, p, &heard)
 	s.HoldBack("the store went back", false)
-	if s.Begin(r, nil, 4, &policy.Policy{}); len(heard) != 1 || s.takeHeldBack(false) != nil {
+	if s.Begin(r, nil, 4, &policy.Policy{}); len(heard) != 1 || s.inbox.takeHeldBack(false) != nil {
 		t.Errorf("an engine that begins is told %q", heard)
 	}
 }

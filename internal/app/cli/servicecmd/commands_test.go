@@ -175,7 +175,7 @@ func TestCommandsOfAService(t *testing.T) {
 		{"partition member list training --state waiting", "PORT", ""},
 		{"partition member set training 0x12=full --seen 3", "", "was changed"},
 		{"partition member set training 0x12=full", "0x0000000000000011 of tenant red is no longer a member", ""},
-		{"partition member set training 0x12", "", "want GUID=full"},
+		{"partition member set training 0x12", "", "want PORT=full"},
 		{"partition member set training 0x11=full --dry-run", "", "no manager runs"},
 		{"partition member remove training 0x12 --seen 2", "", "was changed"},
 		{"tenant create blue --keys 0x200-0x2ff", "tenant blue is made", ""},

@@ -48,22 +48,24 @@ func printMembers(c *cobra.Command, list []api.Member) error {
 	return t.Print(c.OutOrStdout(), "members", false)
 }
 
-// readMembers reads GUID=full and GUID=limited. Nothing is taken for either: a member
+// readMembers reads PORT=full and PORT=limited. Nothing is taken for either: a member
 // that is full by mistake reaches everybody.
-func readMembers(list []string) ([]api.Joined, error) {
+func (f *writeFlags) readMembers(c *cobra.Command, to *client.Client, list []string) ([]api.Joined, error) {
 	out := []api.Joined{}
+	var ports []string
 	for _, text := range list {
-		guid, membership, _ := strings.Cut(text, "=")
+		port, membership, _ := strings.Cut(text, "=")
 		if membership != "full" && membership != "limited" && membership != "both" {
-			return nil, terminal.WithMisuse(fmt.Errorf("member %q: want GUID=full, GUID=limited or GUID=both", text))
+			return nil, terminal.WithMisuse(fmt.Errorf("member %q: want PORT=full, PORT=limited or PORT=both", text))
 		}
-		g, err := readGUID(guid)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, api.Joined{Port: g, MembershipBody: api.MembershipBody{Membership: api.Membership(membership)}})
+		ports = append(ports, port)
+		out = append(out, api.Joined{MembershipBody: api.MembershipBody{Membership: api.Membership(membership)}})
 	}
-	return out, nil
+	guids, err := f.ports(c, to, ports)
+	for i, g := range guids {
+		out[i].Port = g
+	}
+	return out, err
 }
 
 func readGUID(text string) (api.GUID, error) {
@@ -79,8 +81,8 @@ func readGUID(text string) (api.GUID, error) {
 
 func memberAdd() *cobra.Command {
 	var index0 bool
-	c := writer("add PARTITION GUID=full|limited|both...", "Add ports to a partition, or change their membership: all or none", cobra.MinimumNArgs(2), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
-		members, err := readMembers(args[1:])
+	c := writer("add PARTITION PORT=full|limited|both...", "Add ports to a partition, or change their membership: all or none", cobra.MinimumNArgs(2), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
+		members, err := f.readMembers(c, to, args[1:])
 		if err != nil {
 			return err
 		}
@@ -98,7 +100,7 @@ func memberAdd() *cobra.Command {
 If another tenant owns a port, the port gets no key until that tenant consents, with the
 same command (or declines, with ibwarden partition member refuse). A port that was removed from the
 partition is added again only with --seen REVISION, which shows that you know of it.
-`
+` + portHelp
 	addSeen(c)
 	c.Flags().BoolVar(&index0, "index0", false, "put the key at index 0 of the ports' P_Key tables")
 	return c
@@ -108,21 +110,21 @@ partition is added again only with --seen REVISION, which shows that you know of
 const removeMost = 400
 
 func memberRemove() *cobra.Command {
-	c := writer("remove PARTITION GUID...", "Remove ports from a partition; a port that is not a member is skipped", cobra.RangeArgs(2, removeMost+1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
-		var guids []string
-		for _, text := range args[1:] {
-			g, err := readGUID(text)
-			if err != nil {
-				return err
-			}
-			guids = append(guids, string(g))
+	c := writer("remove PARTITION PORT...", "Remove ports from a partition; a port that is not a member is skipped", cobra.RangeArgs(2, removeMost+1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
+		guids, err := f.ports(c, to, args[1:])
+		if err != nil {
+			return err
+		}
+		var ports []string
+		for _, g := range guids {
+			ports = append(ports, string(g))
 		}
 		k, etag, err := findSeen(c, to, args[0])
 		if err != nil {
 			return err
 		}
 		p := f.params(etag)
-		p.Query = url.Values{"port": {strings.Join(guids, ",")}}
+		p.Query = url.Values{"port": {strings.Join(ports, ",")}}
 		return f.change(c, to, http.MethodDelete, "/partitions/"+k+"/members", p, nil)
 	})
 	addSeen(c)
@@ -130,8 +132,8 @@ func memberRemove() *cobra.Command {
 }
 
 func memberSet() *cobra.Command {
-	c := writer("set PARTITION [GUID=full|limited|both...]", "Replace the members of a partition: ports that are not named are removed", cobra.MinimumNArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
-		members, err := readMembers(args[1:])
+	c := writer("set PARTITION [PORT=full|limited|both...]", "Replace the members of a partition: ports that are not named are removed", cobra.MinimumNArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
+		members, err := f.readMembers(c, to, args[1:])
 		if err != nil {
 			return err
 		}
@@ -153,8 +155,8 @@ func memberSet() *cobra.Command {
 }
 
 func memberRefuse() *cobra.Command {
-	c := writer("refuse PARTITION GUID", "Decline what the other owner asks for; what both agreed to before stays", cobra.ExactArgs(2), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
-		g, err := readGUID(args[1])
+	c := writer("refuse PARTITION PORT", "Decline what the other owner asks for; what both agreed to before stays", cobra.ExactArgs(2), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
+		guids, err := f.ports(c, to, args[1:])
 		if err != nil {
 			return err
 		}
@@ -162,7 +164,7 @@ func memberRefuse() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return f.change(c, to, http.MethodPost, "/partitions/"+k+"/members/"+string(g)+"/refuse", f.params(etag), nil)
+		return f.change(c, to, http.MethodPost, "/partitions/"+k+"/members/"+string(guids[0])+"/refuse", f.params(etag), nil)
 	})
 	c.Long = c.Short + `.
 

@@ -128,7 +128,7 @@ func partitionCreate() *cobra.Command {
 		body := api.NewPartitionBody{PKey: api.PKey(pkey), PartitionBody: api.PartitionBody{
 			Name: args[0], Owner: owner, SL: s.sl, MTU: s.mtu, Rate: s.rate, IPoverIB: s.ipoib,
 		}}
-		joined, err := readMembers(members)
+		joined, err := f.readMembers(c, to, members)
 		if err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func partitionCreate() *cobra.Command {
 	s.add(c)
 	c.Flags().StringVar(&pkey, "pkey", "", "partition number (default: the lowest that is free)")
 	addTenant(c, &owner, "the tenant that owns it; only the provider may name another (default: your own)")
-	c.Flags().StringArrayVar(&members, "member", nil, "GUID=full, GUID=limited or GUID=both; may be given several times")
+	c.Flags().StringArrayVar(&members, "member", nil, "PORT=full, PORT=limited or PORT=both; may be given several times")
 	return c
 }
 

@@ -54,13 +54,13 @@ func portList() *cobra.Command {
 func portAssign() *cobra.Command {
 	var tenant, bound string
 	var yes bool
-	c := writer("assign --tenant NAME GUID...", "Assign ports to a tenant, out of the partitions of the policy file", cobra.MinimumNArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
+	c := writer("assign --tenant NAME PORT...", "Assign ports to a tenant, out of the partitions of the policy file", cobra.MinimumNArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
 		body := api.AssignBody{Tenant: tenant}
-		for _, text := range args {
-			g, err := readGUID(text)
-			if err != nil {
-				return err
-			}
+		guids, err := f.ports(c, to, args)
+		if err != nil {
+			return err
+		}
+		for _, g := range guids {
 			body.Ports = append(body.Ports, api.AssignPort{GUID: g})
 		}
 		if bound != "" {
@@ -73,7 +73,7 @@ func portAssign() *cobra.Command {
 			}
 			body.Ports[0].Bound = at
 		}
-		etag, err := portTags(c, to, args)
+		etag, err := portTags(c, to, guids)
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func portAssign() *cobra.Command {
 	c.Long = `Assign ports to a tenant. A port that a tenant has is in no partition of the policy file,
 until it is released: whom that cuts off is shown, and asked for, before it is done, unless --yes
 says so. The tenant's own partitions, and what others ask the tenant for, count from then on.
-`
+` + portHelp
 	c.Flags().BoolVar(&yes, "yes", false, "do not show whom this cuts off, and do not ask")
 	c.Flags().StringVar(&tenant, "tenant", "", "the tenant")
 	c.Flags().StringVar(&bound, "bound", "", "the only place where the port gets its keys: node GUID of a switch, a colon and the port number, for example 0x0002c90200400001:7")
@@ -98,16 +98,13 @@ says so. The tenant's own partitions, and what others ask the tenant for, count 
 }
 
 func portRelease() *cobra.Command {
-	c := writer("release GUID...", "Take ports from their tenants, and give them back to the policy file", cobra.MinimumNArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
-		body := api.ReleaseBody{}
-		for _, text := range args {
-			g, err := readGUID(text)
-			if err != nil {
-				return err
-			}
-			body.Ports = append(body.Ports, g)
+	c := writer("release PORT...", "Take ports from their tenants, and give them back to the policy file", cobra.MinimumNArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
+		guids, err := f.ports(c, to, args)
+		if err != nil {
+			return err
 		}
-		etag, err := portTags(c, to, args)
+		body := api.ReleaseBody{Ports: guids}
+		etag, err := portTags(c, to, guids)
 		if err != nil {
 			return err
 		}
@@ -117,7 +114,7 @@ func portRelease() *cobra.Command {
 	c.Long = `Take ports from their tenants, and out of all partitions of the service. When that is proved on
 the fabric, a revision of its own gives them back to the policy file: they are in those of its
 partitions that it puts them in, as before they were assigned.
-`
+` + portHelp
 	return c
 }
 
@@ -144,12 +141,12 @@ func (f *writeFlags) losing(c *cobra.Command, to *client.Client, path string, p 
 }
 
 func portShow() *cobra.Command {
-	return reader("show GUID", "Show an end port, with its partitions", cobra.ExactArgs(1), func(c *cobra.Command, f *serverFlags, to *client.Client, args []string) error {
-		g, err := readGUID(args[0])
+	c := reader("show PORT", "Show an end port, with its partitions", cobra.ExactArgs(1), func(c *cobra.Command, f *serverFlags, to *client.Client, args []string) error {
+		guids, _, err := findPorts(c, to, args)
 		if err != nil {
 			return err
 		}
-		p, _, err := client.Get[views.Port](c.Context(), to, "/ports/"+string(g), nil)
+		p, _, err := client.Get[views.Port](c.Context(), to, "/ports/"+string(guids[0]), nil)
 		if err != nil {
 			return err
 		}
@@ -180,6 +177,8 @@ func portShow() *cobra.Command {
 		}
 		return nil
 	})
+	c.Long = c.Short + ".\n" + portHelp
+	return c
 }
 
 // readPlace reads the place of a port: SWITCH:PORT.
@@ -195,13 +194,9 @@ func readPlace(text string) (*views.Place, error) {
 
 // portTags are the ETags of ports, if the command line says what was seen: each was not
 // changed after that, and so none has one that another has by now.
-func portTags(c *cobra.Command, to *client.Client, args []string) (string, error) {
+func portTags(c *cobra.Command, to *client.Client, guids []api.GUID) (string, error) {
 	var tags []string
-	for _, text := range args {
-		g, err := readGUID(text)
-		if err != nil {
-			return "", err
-		}
+	for _, g := range guids {
 		tag, err := seenTag(c, to, "/ports/"+string(g), "port "+string(g))
 		var p *api.Problem
 		if errors.As(err, &p) && p.Status == http.StatusNotFound {

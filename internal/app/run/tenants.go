@@ -1,4 +1,4 @@
-package cli
+package run
 
 import (
 	"fmt"
@@ -6,18 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
-
-// policyNone is what --policy says when there is to be none.
-const policyNone = "none"
 
 // tenantsShown bounds the partitions in a message.
 const tenantsShown = 5
@@ -25,22 +19,23 @@ const tenantsShown = 5
 // tenants refuses to manage a fabric without a policy where ports hold keys of
 // partitions: it would take them all. Nothing but SubnGet is sent for that. Keys that another
 // manager has just given by the policy in the store are no reason: that is there before they are.
-func (f *runFlags) tenants(c *cobra.Command, to link.Link) error {
-	if f.policy != "" || daemon.Fresh(f.where.spec) || f.service.Knows() {
+func (m *manager) tenants() error {
+	if m.Policy.File != "" || daemon.Fresh(m.Fabric) || m.service.Knows() {
 		return nil
 	}
-	keys := f.keys.config(f.where.mKey, f.where.self)
-	o := sweep.Options{Keys: keys.Shown(), MKey: f.where.mKey, Cables: f.cables.list}
-	read, err := daemon.ReadShowing(c.Context(), to, o, terminal.ReadingProgress(c.ErrOrStderr()))
+	o := sweep.Options{Keys: m.Keys.keying(m.port).Shown(), MKey: m.port.MKey, Cables: m.Cables.List}
+	read, err := daemon.ReadShowing(m.ctx, m.port.Link, o, terminal.ReadingProgress(m.stderr))
 	if err != nil {
-		return bad(err)
+		return terminal.WithBad(err)
 	}
 	bases, ports, first := partitionsHeld(read.Fabric)
 	if ports == 0 {
 		return nil
 	}
-	if knows, err := f.service.Learns(c.Context()); knows || err != nil {
-		return orBad(err)
+	if knows, err := m.service.Learns(m.ctx); err != nil {
+		return terminal.WithBad(err)
+	} else if knows {
+		return nil
 	}
 	var list []string
 	for i, b := range slices.Sorted(maps.Keys(bases)) {
@@ -50,9 +45,9 @@ func (f *runFlags) tenants(c *cobra.Command, to link.Link) error {
 		}
 		list = append(list, b.String())
 	}
-	return misuse(fmt.Errorf("the fabric holds %s (%s) at %s (for example %s), and no policy is given: "+
+	return terminal.WithMisuse(fmt.Errorf("the fabric holds %s (%s) at %s (for example %s), and no policy is given: "+
 		"want --policy FILE, or --policy %s to leave every port the default partition only; nothing was written",
-		terminal.Count(len(bases), "partition"), strings.Join(list, ", "), terminal.Count(ports, "port"), terminal.Plain(first), policyNone))
+		terminal.Count(len(bases), "partition"), strings.Join(list, ", "), terminal.Count(ports, "port"), terminal.Plain(first), NoPolicy))
 }
 
 // partitionsHeld are the partitions in the tables of end ports, without the default

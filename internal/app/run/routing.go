@@ -1,4 +1,4 @@
-package look
+package run
 
 import (
 	"errors"
@@ -17,25 +17,25 @@ import (
 // maxLFTsFile bounds a file of forwarding tables, in bytes: some 85 for an entry.
 const maxLFTsFile = 4 << 30
 
-// Flags are the flags of other commands that say how to route.
-type Flags struct {
+// Routing says how to route.
+type Routing struct {
 	name, file string
 	// Engine and Tables are what they say, after Load.
 	Engine routing.Engine
 	Tables *observed.LFTs
 }
 
-// Add adds them.
-func (f *Flags) Add(flags *pflag.FlagSet) {
+// Add adds the flags.
+func (f *Routing) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.name, "routing", string(routing.UpDown), routing.Help())
 	flags.StringVar(&f.file, "lfts-file", "", "forwarding tables for --routing file, as OpenSM dumps them (opensm-lfts.dump) and as ibwarden show routing --lfts prints them")
 }
 
-// RoutingFlags are the flags of a configuration, for Load.
-func RoutingFlags(engines, file string) *Flags { return &Flags{name: engines, file: file} }
+// RoutingOf is how engines and a file, as --routing and --lfts-file name them, say to route.
+func RoutingOf(engines, file string) *Routing { return &Routing{name: engines, file: file} }
 
 // Load checks what was given, and reads the file.
-func (f *Flags) Load() (err error) {
+func (f *Routing) Load() (err error) {
 	if f.Engine, err = routing.ParseEngine(f.name); err != nil {
 		return terminal.WithMisuse(fmt.Errorf("--routing: %w", err))
 	}
@@ -53,7 +53,7 @@ func (f *Flags) Load() (err error) {
 }
 
 // Reload reads the file again for a manager that runs.
-func (f *Flags) Reload(e *engine.Engine, w io.Writer) error {
+func (f *Routing) Reload(e *engine.Engine, w io.Writer) error {
 	if f.Tables == nil {
 		return nil
 	}
