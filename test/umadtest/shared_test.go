@@ -184,8 +184,8 @@ func TestStandbyHasItAll(t *testing.T) {
 	}
 	ports := r.hostPorts()
 	keys := r.ask("", "ibwarden", "keys", "show", "--data", first.dir, "--secret-file", s.secret)
-	first.kill()
 	r.ask(watcher.ID, "perfquery") // what the capture has before is the first bring-up
+	first.kill()
 	r.led("the second takes over", watcher, hosts[5])
 	for _, h := range users {
 		if after := r.registrations(h); after != before[h.ID] {
