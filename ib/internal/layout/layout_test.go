@@ -186,6 +186,33 @@ func TestSpareInside(t *testing.T) {
 	}
 }
 
+// From takes less data, as if zeros followed, but none behind the layout; FillTo writes more.
+func TestFromAndFillTo(t *testing.T) {
+	type short struct {
+		A uint16   `ib:"0,16"`
+		B [8]uint8 `ib:"16,64"`
+	}
+	l := Of[*short]("short", 10).From(3).FillTo(8)
+	for n := range 12 {
+		s := short{A: 9, B: [8]uint8{7: 9}}
+		err := l.Unmarshal(&s, bytes.Repeat([]byte{1}, 12)[:n])
+		want := short{A: 0x0101}
+		copy(want.B[:min(8, max(0, n-2))], bytes.Repeat([]byte{1}, 8))
+		switch {
+		case n >= 3 && n <= 10:
+			if err != nil || s != want {
+				t.Errorf("%d bytes: %+v, %v, want %+v", n, s, err, want)
+			}
+		case err == nil || err.Error() != fmt.Sprintf("short: %d bytes, want 3 to 10", n) || s.A != 9:
+			t.Errorf("%d bytes: %+v, %v", n, s, err)
+		}
+	}
+	b, err := l.Append([]byte{7}, &short{A: 1, B: [8]uint8{7: 2}})
+	if want := []byte{7, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0}; err != nil || !bytes.Equal(b, want) {
+		t.Errorf("% x, %v, want % x", b, err, want)
+	}
+}
+
 // A mistake in a tag shows when the program starts.
 func TestRefused(t *testing.T) {
 	type (
@@ -213,6 +240,14 @@ func TestRefused(t *testing.T) {
 		signed struct {
 			A int16 `ib:"0,16"`
 		}
+		narrow struct {
+			A uint8 `ib:"0,4"`
+			B uint8 `ib:"4,4"`
+		}
+		odd struct {
+			A uint16 `ib:"0,12"`
+			B uint8  `ib:"12,4"`
+		}
 		spare struct {
 			A     uint8   `ib:"0,8"`
 			spare [1]byte `ib:"spare"`
@@ -227,7 +262,14 @@ func TestRefused(t *testing.T) {
 		"flag.A: 2 bits in a bool":                                                 func() { Of[*flag]("flag", 2) },
 		"uneven.A: 3 elements in 16 bits":                                          func() { Of[*uneven]("uneven", 2) },
 		"signed.A: a field of type int16 has no layout":                            func() { Of[*signed]("signed", 2) },
-		"spare.spare: a [1]uint8 cannot hold the spare bits of 16":                 func() { Of[*spare]("spare", 2) },
+		"narrow: numbers of less bits than their type in less than 8 bytes":        func() { Of[*narrow]("narrow", 1) },
+		"odd.A: 12 bits in 2 bytes of 2":                                           func() { Of[*odd]("odd", 2) },
+		"long: 72 bytes, want at most 64": func() {
+			Of[*struct {
+				A [72]uint8 `ib:"0,576"`
+			}]("long", 72).From(1)
+		},
+		"spare.spare: a [1]uint8 cannot hold the spare bits of 16": func() { Of[*spare]("spare", 2) },
 	} {
 		t.Run(want, func(t *testing.T) {
 			defer func() {
