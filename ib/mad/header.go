@@ -1,8 +1,9 @@
 package mad
 
 import (
-	"encoding/binary"
 	"fmt"
+
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 )
 
 // Size is the length of every management datagram in bytes.
@@ -133,45 +134,22 @@ type AttributeID uint16
 
 // Header is the common header of every management datagram.
 type Header struct {
-	BaseVersion       uint8
-	Class             Class
-	ClassVersion      uint8
-	Method            Method // whole byte, response bit included
-	Status            Status // for a directed-route SMP: all 16 bits, D first
-	ClassSpecific     uint16 // HopPointer and HopCount in a directed-route SMP
-	TransactionID     uint64
-	AttributeID       AttributeID
-	Reserved          uint16
-	AttributeModifier uint32
+	BaseVersion       uint8       `ib:"0,8"`
+	Class             Class       `ib:"8,8"`
+	ClassVersion      uint8       `ib:"16,8"`
+	Method            Method      `ib:"24,8"`  // whole byte, response bit included
+	Status            Status      `ib:"32,16"` // for a directed-route SMP: all 16 bits, D first
+	ClassSpecific     uint16      `ib:"48,16"` // HopPointer and HopCount in a directed-route SMP
+	TransactionID     uint64      `ib:"64,64"`
+	AttributeID       AttributeID `ib:"128,16"`
+	Reserved          uint16      `ib:"144,16"`
+	AttributeModifier uint32      `ib:"160,32"`
 }
+
+var headerFormat = layout.Of[*Header]("MAD header", HeaderSize)
 
 // UnmarshalBinary reads the first 24 bytes of data.
-func (h *Header) UnmarshalBinary(data []byte) error {
-	if len(data) < HeaderSize {
-		return fmt.Errorf("MAD header: %d bytes, want %d", len(data), HeaderSize)
-	}
-	*h = Header{
-		BaseVersion:       data[0],
-		Class:             Class(data[1]),
-		ClassVersion:      data[2],
-		Method:            Method(data[3]),
-		Status:            Status(binary.BigEndian.Uint16(data[4:])),
-		ClassSpecific:     binary.BigEndian.Uint16(data[6:]),
-		TransactionID:     binary.BigEndian.Uint64(data[8:]),
-		AttributeID:       AttributeID(binary.BigEndian.Uint16(data[16:])),
-		Reserved:          binary.BigEndian.Uint16(data[18:]),
-		AttributeModifier: binary.BigEndian.Uint32(data[20:]),
-	}
-	return nil
-}
+func (h *Header) UnmarshalBinary(data []byte) error { return headerFormat.Unmarshal(h, data) }
 
 // AppendBinary appends the 24 bytes of the header to b.
-func (h *Header) AppendBinary(b []byte) ([]byte, error) {
-	b = append(b, h.BaseVersion, byte(h.Class), h.ClassVersion, byte(h.Method))
-	b = binary.BigEndian.AppendUint16(b, uint16(h.Status))
-	b = binary.BigEndian.AppendUint16(b, h.ClassSpecific)
-	b = binary.BigEndian.AppendUint64(b, h.TransactionID)
-	b = binary.BigEndian.AppendUint16(b, uint16(h.AttributeID))
-	b = binary.BigEndian.AppendUint16(b, h.Reserved)
-	return binary.BigEndian.AppendUint32(b, h.AttributeModifier), nil
-}
+func (h *Header) AppendBinary(b []byte) ([]byte, error) { return headerFormat.Append(b, h) }

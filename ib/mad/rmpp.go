@@ -1,10 +1,8 @@
 package mad
 
 import (
-	"encoding/binary"
-	"fmt"
-
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 )
 
 // RMPPHeaderSize is the length of the RMPP header in bytes. It follows the
@@ -64,51 +62,20 @@ const RMPPRespTimeNone ib.TimeValue = 0x1F
 
 // RMPP is the header of the reliable multi-packet protocol.
 type RMPP struct {
-	Version   uint8
-	Type      RMPPType
-	RRespTime ib.TimeValue // 5 bits
-	Flags     RMPPFlags    // 3 bits
-	Status    RMPPStatus
-	Data1     uint32 // meaning by Type
-	Data2     uint32 // meaning by Type
+	Version   uint8        `ib:"0,8"`
+	Type      RMPPType     `ib:"8,8"`
+	RRespTime ib.TimeValue `ib:"16,5"`
+	Flags     RMPPFlags    `ib:"21,3"`
+	Status    RMPPStatus   `ib:"24,8"`
+	Data1     uint32       `ib:"32,32"` // meaning by Type
+	Data2     uint32       `ib:"64,32"` // meaning by Type
 }
 
+var rmppFormat = layout.Of[*RMPP]("RMPP", RMPPHeaderSize)
+
 // UnmarshalBinary reads the first RMPPHeaderSize bytes of data.
-func (h *RMPP) UnmarshalBinary(data []byte) error {
-	if len(data) < RMPPHeaderSize {
-		return fmt.Errorf("RMPP header: %d bytes, want %d", len(data), RMPPHeaderSize)
-	}
-	*h = RMPP{
-		Version:   data[0],
-		Type:      RMPPType(data[1]),
-		RRespTime: ib.TimeValue(data[2] >> 3),
-		Flags:     RMPPFlags(data[2] & 7),
-		Status:    RMPPStatus(data[3]),
-		Data1:     binary.BigEndian.Uint32(data[4:]),
-		Data2:     binary.BigEndian.Uint32(data[8:]),
-	}
-	return nil
-}
+func (h *RMPP) UnmarshalBinary(data []byte) error { return rmppFormat.Unmarshal(h, data) }
 
 // AppendBinary appends the RMPPHeaderSize bytes of the header to b. It fails
 // for a value that does not fit its bits.
-func (h *RMPP) AppendBinary(b []byte) ([]byte, error) {
-	if err := fits("RMPP.RRespTime", uint64(h.RRespTime), 5); err != nil {
-		return b, err
-	}
-	if err := fits("RMPP.Flags", uint64(h.Flags), 3); err != nil {
-		return b, err
-	}
-	b = append(b, h.Version, byte(h.Type),
-		byte(h.RRespTime)<<3|byte(h.Flags), byte(h.Status))
-	b = binary.BigEndian.AppendUint32(b, h.Data1)
-	return binary.BigEndian.AppendUint32(b, h.Data2), nil
-}
-
-// fits refuses a value that needs more than so many bits.
-func fits(field string, value uint64, bits uint) error {
-	if value>>bits != 0 {
-		return fmt.Errorf("%s: value %#x does not fit %d bits", field, value, bits)
-	}
-	return nil
-}
+func (h *RMPP) AppendBinary(b []byte) ([]byte, error) { return rmppFormat.Append(b, h) }

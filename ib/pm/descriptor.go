@@ -3,8 +3,10 @@ package pm
 import (
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/ibwarden/ibwarden/ib/internal/describe"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -23,8 +25,16 @@ type Descriptor struct {
 // descriptors are those of all attributes of the package.
 var descriptors describe.Table[Descriptor]
 
-// add enters a descriptor when the package is initialized.
-func add(d Descriptor) bool { return descriptors.Add(d.ID, d) }
+// add enters the descriptor of T when the package is initialized, and gives the layout of its
+// fields.
+func add[T any, P interface {
+	*T
+	Attribute
+}](d Descriptor) *layout.Layout[P] {
+	d.Name, d.New = reflect.TypeFor[T]().Name(), func() Attribute { return P(new(T)) }
+	descriptors.Add(d.ID, d)
+	return layout.Of[P](d.Name, d.Size)
+}
 
 // Describe gives what is known of an attribute.
 func Describe(id mad.AttributeID) (Descriptor, bool) { return descriptors.Find(id) }

@@ -1,6 +1,7 @@
 // Package pm encodes and decodes performance management: the MAD and the counters of a
 // port. ClassPortInfo is that of package mad, at the start of MAD.Data
-// like all other attributes.
+// like all other attributes. The tag of a field, as
+// `ib:"160,4"`, has its offset and its length in bits, as in the tables of the architecture.
 //
 // The UnmarshalBinary of an attribute reads its own length from the start of the
 // input and ignores the rest. It assigns only after its checks and

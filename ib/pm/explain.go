@@ -9,13 +9,20 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// narrow are the counters of PortCounters that have fewer bits than their type.
-var narrow = map[string]uint{"LocalLinkIntegrityErrors": 4, "ExcessiveBufferOverrunErrors": 4}
+// bitsOf is how many bits a field of PortCounters has: some have less than their type.
+func bitsOf(name string) (bits int) {
+	for _, f := range portCountersFormat.Fields() {
+		if f.Name == "PortCounters."+name {
+			bits = f.Bits
+		}
+	}
+	return bits
+}
 
 // Explain explains every field of an attribute of performance management, mad.ClassPortInfo among
 // them.
 func Explain(a Attribute) (out []ib.Explained) {
-	_, few := a.(*PortCounters)
+	_, narrow := a.(*PortCounters)
 	_, info := a.(*mad.ClassPortInfo)
 	show.Walk(a, 0, func(l show.Leaf) {
 		x := ib.Explained{Name: l.Name, Value: l.Value()}
@@ -33,9 +40,9 @@ func Explain(a Attribute) (out []ib.Explained) {
 			case strings.HasPrefix(l.Name, "CounterSelect"), l.Name == "CapabilityMask2":
 				x.Value = fmt.Sprintf("0x%0*x", 2*l.Of.Type().Size(), l.Number())
 			case !info:
-				bits := uint(l.Of.Type().Bits())
-				if n, is := narrow[l.Name]; is && few {
-					bits = n
+				bits := l.Of.Type().Bits()
+				if narrow {
+					bits = bitsOf(l.Name)
 				}
 				x.Meaning = counted(l.Name, l.Number(), bits)
 			}
@@ -46,7 +53,7 @@ func Explain(a Attribute) (out []ib.Explained) {
 }
 
 // counted says what a counter of so many bits shows.
-func counted(name string, n uint64, bits uint) string {
+func counted(name string, n uint64, bits int) string {
 	if n == ^uint64(0)>>(64-bits) {
 		return "it stopped here: set it to 0 and it counts again"
 	}

@@ -1,8 +1,6 @@
 package pm
 
 import (
-	"encoding/binary"
-
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
@@ -30,56 +28,39 @@ const (
 
 // PortCountersExtended are the counters of a port in their wide form.
 type PortCountersExtended struct {
-	PortSelect                   ib.PortNum
-	CounterSelect                ExtendedSelect
-	CounterSelect2               uint32
-	PortXmitData                 uint64 // units of 4 bytes
-	PortRcvData                  uint64 // units of 4 bytes
-	PortXmitPkts                 uint64
-	PortRcvPkts                  uint64
-	PortUnicastXmitPkts          uint64
-	PortUnicastRcvPkts           uint64
-	PortMulticastXmitPkts        uint64
-	PortMulticastRcvPkts         uint64
-	SymbolErrorCounter           uint64
-	LinkErrorRecoveryCounter     uint64
-	LinkDownedCounter            uint64
-	PortRcvErrors                uint64
-	PortRcvRemotePhysicalErrors  uint64
-	PortRcvSwitchRelayErrors     uint64
-	PortXmitDiscards             uint64
-	PortXmitConstraintErrors     uint64
-	PortRcvConstraintErrors      uint64
-	LocalLinkIntegrityErrors     uint64
-	ExcessiveBufferOverrunErrors uint64
-	VL15Dropped                  uint64
-	PortXmitWait                 uint64
-	QP1Dropped                   uint64
+	PortSelect                   ib.PortNum     `ib:"8,8"`
+	CounterSelect                ExtendedSelect `ib:"16,16"`
+	CounterSelect2               uint32         `ib:"32,32"`
+	PortXmitData                 uint64         `ib:"64,64"`  // units of 4 bytes
+	PortRcvData                  uint64         `ib:"128,64"` // units of 4 bytes
+	PortXmitPkts                 uint64         `ib:"192,64"`
+	PortRcvPkts                  uint64         `ib:"256,64"`
+	PortUnicastXmitPkts          uint64         `ib:"320,64"`
+	PortUnicastRcvPkts           uint64         `ib:"384,64"`
+	PortMulticastXmitPkts        uint64         `ib:"448,64"`
+	PortMulticastRcvPkts         uint64         `ib:"512,64"`
+	SymbolErrorCounter           uint64         `ib:"576,64"`
+	LinkErrorRecoveryCounter     uint64         `ib:"640,64"`
+	LinkDownedCounter            uint64         `ib:"704,64"`
+	PortRcvErrors                uint64         `ib:"768,64"`
+	PortRcvRemotePhysicalErrors  uint64         `ib:"832,64"`
+	PortRcvSwitchRelayErrors     uint64         `ib:"896,64"`
+	PortXmitDiscards             uint64         `ib:"960,64"`
+	PortXmitConstraintErrors     uint64         `ib:"1024,64"`
+	PortRcvConstraintErrors      uint64         `ib:"1088,64"`
+	LocalLinkIntegrityErrors     uint64         `ib:"1152,64"`
+	ExcessiveBufferOverrunErrors uint64         `ib:"1216,64"`
+	VL15Dropped                  uint64         `ib:"1280,64"`
+	PortXmitWait                 uint64         `ib:"1344,64"`
+	QP1Dropped                   uint64         `ib:"1408,64"`
 
-	reserved0 uint8
-}
-
-// offExtendedCounters is where the counters begin, in bytes.
-const offExtendedCounters = 8
-
-// counters lists the counters in their order on the wire.
-func (p *PortCountersExtended) counters() [22]*uint64 {
-	return [...]*uint64{
-		&p.PortXmitData, &p.PortRcvData, &p.PortXmitPkts, &p.PortRcvPkts,
-		&p.PortUnicastXmitPkts, &p.PortUnicastRcvPkts,
-		&p.PortMulticastXmitPkts, &p.PortMulticastRcvPkts,
-		&p.SymbolErrorCounter, &p.LinkErrorRecoveryCounter, &p.LinkDownedCounter,
-		&p.PortRcvErrors, &p.PortRcvRemotePhysicalErrors, &p.PortRcvSwitchRelayErrors,
-		&p.PortXmitDiscards, &p.PortXmitConstraintErrors, &p.PortRcvConstraintErrors,
-		&p.LocalLinkIntegrityErrors, &p.ExcessiveBufferOverrunErrors,
-		&p.VL15Dropped, &p.PortXmitWait, &p.QP1Dropped,
-	}
+	reserved0 uint8 `ib:"0,8"`
 }
 
 // AttrPortCountersExtended is the number of PortCountersExtended.
 const AttrPortCountersExtended mad.AttributeID = 0x001D
 
-var _ = add(Descriptor{ID: AttrPortCountersExtended, Name: "PortCountersExtended", Size: PortCountersExtendedSize, New: func() Attribute { return new(PortCountersExtended) }})
+var portCountersExtendedFormat = add[PortCountersExtended](Descriptor{ID: AttrPortCountersExtended, Size: PortCountersExtendedSize})
 
 // ID is AttrPortCountersExtended.
 func (*PortCountersExtended) ID() mad.AttributeID { return AttrPortCountersExtended }
@@ -89,26 +70,10 @@ func (a PortCountersExtended) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads PortCountersExtendedSize bytes.
 func (p *PortCountersExtended) UnmarshalBinary(data []byte) error {
-	if err := checkLength("PortCountersExtended", data, PortCountersExtendedSize); err != nil {
-		return err
-	}
-	p.reserved0 = data[0]
-	p.PortSelect = ib.PortNum(data[1])
-	p.CounterSelect = ExtendedSelect(binary.BigEndian.Uint16(data[2:]))
-	p.CounterSelect2 = binary.BigEndian.Uint32(data[4:])
-	for i, counter := range p.counters() {
-		*counter = binary.BigEndian.Uint64(data[offExtendedCounters+8*i:])
-	}
-	return nil
+	return portCountersExtendedFormat.Unmarshal(p, data)
 }
 
 // AppendBinary appends PortCountersExtendedSize bytes; it cannot fail.
 func (p *PortCountersExtended) AppendBinary(b []byte) ([]byte, error) {
-	b = append(b, p.reserved0, byte(p.PortSelect))
-	b = binary.BigEndian.AppendUint16(b, uint16(p.CounterSelect))
-	b = binary.BigEndian.AppendUint32(b, p.CounterSelect2)
-	for _, counter := range p.counters() {
-		b = binary.BigEndian.AppendUint64(b, *counter)
-	}
-	return b, nil
+	return portCountersExtendedFormat.Append(b, p)
 }

@@ -3,6 +3,7 @@ package pm
 import (
 	"fmt"
 
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
@@ -42,11 +43,13 @@ type Attribute interface {
 
 // MAD is a datagram of performance management.
 type MAD struct {
-	mad.Header
-	Data [DataSize]byte
+	mad.Header `ib:"0,192"`
+	Data       [DataSize]byte `ib:"512,1536"`
 
-	reserved24 [DataOffset - mad.HeaderSize]byte
+	reserved24 [DataOffset - mad.HeaderSize]byte `ib:"192,320"`
 }
+
+var madFormat = layout.Of[*MAD]("PM MAD", mad.Size)
 
 // String prints the fields; reserved bytes are left out.
 func (m MAD) String() string { return show.Fields(m) }
@@ -57,16 +60,10 @@ func (m *MAD) UnmarshalBinary(data []byte) error {
 	if len(data) != mad.Size {
 		return fmt.Errorf("PM MAD: %d bytes, want %d", len(data), mad.Size)
 	}
-	var v MAD
-	if err := v.Header.UnmarshalBinary(data); err != nil {
-		return fmt.Errorf("PM MAD: %w", err)
-	}
-	if err := checkClass(v.Class); err != nil {
+	if err := checkClass(mad.Class(data[mad.OffsetClass])); err != nil {
 		return err
 	}
-	copy(v.reserved24[:], data[mad.HeaderSize:])
-	copy(v.Data[:], data[DataOffset:])
-	*m = v
+	madFormat.Decode(m, data)
 	return nil
 }
 
@@ -76,12 +73,7 @@ func (m *MAD) AppendBinary(b []byte) ([]byte, error) {
 	if err := checkClass(m.Class); err != nil {
 		return b, err
 	}
-	whole, err := m.Header.AppendBinary(b)
-	if err != nil {
-		return b, fmt.Errorf("PM MAD: %w", err)
-	}
-	whole = append(whole, m.reserved24[:]...)
-	return append(whole, m.Data[:]...), nil
+	return madFormat.Append(b, m)
 }
 
 func checkClass(c mad.Class) error {

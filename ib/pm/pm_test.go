@@ -160,6 +160,19 @@ func TestBitFlips(t *testing.T) {
 	})
 }
 
+func TestNoAllocation(t *testing.T) {
+	forEach(t, func(t *testing.T, c codec) {
+		a, buf := c.make(), make([]byte, 0, 512)
+		if n := testing.AllocsPerRun(10, func() {
+			if _, err := a.AppendBinary(buf); err != nil || a.UnmarshalBinary(c.vector.Attribute) != nil {
+				t.Error("not coded")
+			}
+		}); n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+	})
+}
+
 func TestTooShort(t *testing.T) {
 	forEach(t, func(t *testing.T, c codec) {
 		a := decoded(t, c, c.vector.Attribute)

@@ -1,5 +1,6 @@
 // Package sa encodes and decodes subnet administration: the MAD and its records, with
-// the component masks of queries. Each record has its own file.
+// the component masks of queries. Each record has its own file. The tag of a field, as
+// `ib:"160,4"`, has its offset and its length in bits, as in the tables of the architecture.
 //
 // The UnmarshalBinary of a Record reads its own length from the start of the input,
 // which may be part of a table or the whole data of a datagram, and ignores the rest.

@@ -12,17 +12,17 @@ const GUIDInfoRecordSize = 72
 
 // GUIDInfoRecord is one block of the GUIDs of a port.
 type GUIDInfoRecord struct {
-	LID      ib.LID
-	BlockNum uint8
-	Table    smp.GUIDInfo
+	LID      ib.LID       `ib:"0,16"`
+	BlockNum uint8        `ib:"16,8"`
+	Table    smp.GUIDInfo `ib:"64,512"`
 
-	reserved3 uint64 // 40 bits
+	reserved3 uint64 `ib:"24,40"`
 }
 
 // AttrGUIDInfoRecord is the number of GUIDInfoRecord.
 const AttrGUIDInfoRecord mad.AttributeID = 0x0030
 
-var _ = add(Descriptor{ID: AttrGUIDInfoRecord, Name: "GUIDInfoRecord", Size: GUIDInfoRecordSize, New: func() Record { return new(GUIDInfoRecord) }})
+var guidInfoRecordFormat = add[GUIDInfoRecord](Descriptor{ID: AttrGUIDInfoRecord, Size: GUIDInfoRecordSize})
 
 // ID is AttrGUIDInfoRecord.
 func (*GUIDInfoRecord) ID() mad.AttributeID { return AttrGUIDInfoRecord }
@@ -32,19 +32,12 @@ func (r GUIDInfoRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads GUIDInfoRecordSize bytes.
 func (r *GUIDInfoRecord) UnmarshalBinary(data []byte) error {
-	return decode(r, GUIDInfoRecordSize, data)
+	return guidInfoRecordFormat.Unmarshal(r, data)
 }
 
 // AppendBinary appends the record.
 func (r *GUIDInfoRecord) AppendBinary(b []byte) ([]byte, error) {
-	return encode(r, GUIDInfoRecordSize, b)
-}
-
-func (r *GUIDInfoRecord) layout(c *coder) {
-	number(c, "LID", &r.LID, 16)
-	number(c, "BlockNum", &r.BlockNum, 8)
-	number(c, "reserved3", &r.reserved3, 40)
-	c.attribute("Table", &r.Table, mad.DataSize)
+	return guidInfoRecordFormat.Append(b, r)
 }
 
 // The components of GUIDInfoRecord.

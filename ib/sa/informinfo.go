@@ -13,29 +13,29 @@ const InformInfoSize = 36
 // InformInfo subscribes to notices, or ends a subscription. A field of ones
 // takes every value.
 type InformInfo struct {
-	GID           ib.GID // of the port that notices are about; zero for the range of LIDs
-	LIDRangeBegin ib.LID // 0xFFFF for all
-	LIDRangeEnd   ib.LID
-	IsGeneric     uint8  // 1: generic notices, 0: the vendor's own
-	Subscribe     uint8  // 1: subscribe, 0: end the subscription
-	Type          uint16 // a smp.NoticeType
+	GID           ib.GID `ib:"0,128"`  // of the port that notices are about; zero for the range of LIDs
+	LIDRangeBegin ib.LID `ib:"128,16"` // 0xFFFF for all
+	LIDRangeEnd   ib.LID `ib:"144,16"`
+	IsGeneric     uint8  `ib:"176,8"`  // 1: generic notices, 0: the vendor's own
+	Subscribe     uint8  `ib:"184,8"`  // 1: subscribe, 0: end the subscription
+	Type          uint16 `ib:"192,16"` // a smp.NoticeType
 	// TrapNumber is the DeviceID of notices that are not generic.
-	TrapNumber    smp.TrapNumber
-	QPN           ib.QPN       // 24 bits: where reports go
-	RespTimeValue ib.TimeValue // 5 bits
+	TrapNumber    smp.TrapNumber `ib:"208,16"`
+	QPN           ib.QPN         `ib:"224,24"` // where reports go
+	RespTimeValue ib.TimeValue   `ib:"251,5"`
 	// Producer is the kind of device that generic notices come from, the
 	// VendorID of any other; 24 bits.
-	Producer uint32
+	Producer uint32 `ib:"264,24"`
 
-	reserved20 uint16
-	reserved31 uint8 // 3 bits
-	reserved32 uint8
+	reserved20 uint16 `ib:"160,16"`
+	reserved31 uint8  `ib:"248,3"`
+	reserved32 uint8  `ib:"256,8"`
 }
 
 // AttrInformInfo is the number of InformInfo.
 const AttrInformInfo mad.AttributeID = 0x0003
 
-var _ = add(Descriptor{ID: AttrInformInfo, Name: "InformInfo", Size: InformInfoSize, New: func() Record { return new(InformInfo) }})
+var informInfoFormat = add[InformInfo](Descriptor{ID: AttrInformInfo, Size: InformInfoSize})
 
 // ID is AttrInformInfo.
 func (*InformInfo) ID() mad.AttributeID { return AttrInformInfo }
@@ -44,23 +44,9 @@ func (*InformInfo) ID() mad.AttributeID { return AttrInformInfo }
 func (r InformInfo) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads InformInfoSize bytes.
-func (r *InformInfo) UnmarshalBinary(data []byte) error { return decode(r, InformInfoSize, data) }
+func (r *InformInfo) UnmarshalBinary(data []byte) error { return informInfoFormat.Unmarshal(r, data) }
 
 // AppendBinary appends the record.
-func (r *InformInfo) AppendBinary(b []byte) ([]byte, error) { return encode(r, InformInfoSize, b) }
-
-func (r *InformInfo) layout(c *coder) {
-	c.bytes(r.GID[:])
-	number(c, "LIDRangeBegin", &r.LIDRangeBegin, 16)
-	number(c, "LIDRangeEnd", &r.LIDRangeEnd, 16)
-	number(c, "reserved20", &r.reserved20, 16)
-	number(c, "IsGeneric", &r.IsGeneric, 8)
-	number(c, "Subscribe", &r.Subscribe, 8)
-	number(c, "Type", &r.Type, 16)
-	number(c, "TrapNumber", &r.TrapNumber, 16)
-	number(c, "QPN", &r.QPN, 24)
-	number(c, "reserved31", &r.reserved31, 3)
-	number(c, "RespTimeValue", &r.RespTimeValue, 5)
-	number(c, "reserved32", &r.reserved32, 8)
-	number(c, "Producer", &r.Producer, 24)
+func (r *InformInfo) AppendBinary(b []byte) ([]byte, error) {
+	return informInfoFormat.Append(b, r)
 }

@@ -11,17 +11,17 @@ const InformInfoRecordSize = 60
 
 // InformInfoRecord is a subscription.
 type InformInfoRecord struct {
-	SubscriberGID ib.GID
-	Enum          uint16 // distinguishes the subscriptions of one subscriber
-	InformInfo    InformInfo
+	SubscriberGID ib.GID     `ib:"0,128"`
+	Enum          uint16     `ib:"128,16"` // distinguishes the subscriptions of one subscriber
+	InformInfo    InformInfo `ib:"192,288"`
 
-	reserved18 uint64 // 48 bits
+	reserved18 uint64 `ib:"144,48"`
 }
 
 // AttrInformInfoRecord is the number of InformInfoRecord.
 const AttrInformInfoRecord mad.AttributeID = 0x00F3
 
-var _ = add(Descriptor{ID: AttrInformInfoRecord, Name: "InformInfoRecord", Size: InformInfoRecordSize, New: func() Record { return new(InformInfoRecord) }})
+var informInfoRecordFormat = add[InformInfoRecord](Descriptor{ID: AttrInformInfoRecord, Size: InformInfoRecordSize})
 
 // ID is AttrInformInfoRecord.
 func (*InformInfoRecord) ID() mad.AttributeID { return AttrInformInfoRecord }
@@ -31,19 +31,12 @@ func (r InformInfoRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads InformInfoRecordSize bytes.
 func (r *InformInfoRecord) UnmarshalBinary(data []byte) error {
-	return decode(r, InformInfoRecordSize, data)
+	return informInfoRecordFormat.Unmarshal(r, data)
 }
 
 // AppendBinary appends the record.
 func (r *InformInfoRecord) AppendBinary(b []byte) ([]byte, error) {
-	return encode(r, InformInfoRecordSize, b)
-}
-
-func (r *InformInfoRecord) layout(c *coder) {
-	c.bytes(r.SubscriberGID[:])
-	number(c, "Enum", &r.Enum, 16)
-	number(c, "reserved18", &r.reserved18, 48)
-	r.InformInfo.layout(c)
+	return informInfoRecordFormat.Append(b, r)
 }
 
 // The components of InformInfoRecord.

@@ -12,17 +12,17 @@ const LinearForwardingTableRecordSize = 72
 
 // LinearForwardingTableRecord is one block of the table of a switch.
 type LinearForwardingTableRecord struct {
-	LID      ib.LID
-	BlockNum uint16
-	Table    smp.LinearForwardingTable
+	LID      ib.LID                    `ib:"0,16"`
+	BlockNum uint16                    `ib:"16,16"`
+	Table    smp.LinearForwardingTable `ib:"64,512"`
 
-	reserved4 uint32
+	reserved4 uint32 `ib:"32,32"`
 }
 
 // AttrLinearForwardingTableRecord is the number of LinearForwardingTableRecord.
 const AttrLinearForwardingTableRecord mad.AttributeID = 0x0015
 
-var _ = add(Descriptor{ID: AttrLinearForwardingTableRecord, Name: "LinearForwardingTableRecord", Size: LinearForwardingTableRecordSize, New: func() Record { return new(LinearForwardingTableRecord) }})
+var linearForwardingTableRecordFormat = add[LinearForwardingTableRecord](Descriptor{ID: AttrLinearForwardingTableRecord, Size: LinearForwardingTableRecordSize})
 
 // ID is AttrLinearForwardingTableRecord.
 func (*LinearForwardingTableRecord) ID() mad.AttributeID { return AttrLinearForwardingTableRecord }
@@ -32,19 +32,12 @@ func (r LinearForwardingTableRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads LinearForwardingTableRecordSize bytes.
 func (r *LinearForwardingTableRecord) UnmarshalBinary(data []byte) error {
-	return decode(r, LinearForwardingTableRecordSize, data)
+	return linearForwardingTableRecordFormat.Unmarshal(r, data)
 }
 
 // AppendBinary appends the record.
 func (r *LinearForwardingTableRecord) AppendBinary(b []byte) ([]byte, error) {
-	return encode(r, LinearForwardingTableRecordSize, b)
-}
-
-func (r *LinearForwardingTableRecord) layout(c *coder) {
-	number(c, "LID", &r.LID, 16)
-	number(c, "BlockNum", &r.BlockNum, 16)
-	number(c, "reserved4", &r.reserved4, 32)
-	c.attribute("Table", &r.Table, mad.DataSize)
+	return linearForwardingTableRecordFormat.Append(b, r)
 }
 
 // The components of LinearForwardingTableRecord.

@@ -11,16 +11,16 @@ const LinkRecordSize = 6
 
 // LinkRecord is one direction of a link.
 type LinkRecord struct {
-	FromLID  ib.LID
-	FromPort ib.PortNum
-	ToPort   ib.PortNum
-	ToLID    ib.LID
+	FromLID  ib.LID     `ib:"0,16"`
+	FromPort ib.PortNum `ib:"16,8"`
+	ToPort   ib.PortNum `ib:"24,8"`
+	ToLID    ib.LID     `ib:"32,16"`
 }
 
 // AttrLinkRecord is the number of LinkRecord.
 const AttrLinkRecord mad.AttributeID = 0x0020
 
-var _ = add(Descriptor{ID: AttrLinkRecord, Name: "LinkRecord", Size: LinkRecordSize, New: func() Record { return new(LinkRecord) }})
+var linkRecordFormat = add[LinkRecord](Descriptor{ID: AttrLinkRecord, Size: LinkRecordSize})
 
 // ID is AttrLinkRecord.
 func (*LinkRecord) ID() mad.AttributeID { return AttrLinkRecord }
@@ -29,16 +29,11 @@ func (*LinkRecord) ID() mad.AttributeID { return AttrLinkRecord }
 func (r LinkRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads LinkRecordSize bytes.
-func (r *LinkRecord) UnmarshalBinary(data []byte) error { return decode(r, LinkRecordSize, data) }
+func (r *LinkRecord) UnmarshalBinary(data []byte) error { return linkRecordFormat.Unmarshal(r, data) }
 
 // AppendBinary appends the record.
-func (r *LinkRecord) AppendBinary(b []byte) ([]byte, error) { return encode(r, LinkRecordSize, b) }
-
-func (r *LinkRecord) layout(c *coder) {
-	number(c, "FromLID", &r.FromLID, 16)
-	number(c, "FromPort", &r.FromPort, 8)
-	number(c, "ToPort", &r.ToPort, 8)
-	number(c, "ToLID", &r.ToLID, 16)
+func (r *LinkRecord) AppendBinary(b []byte) ([]byte, error) {
+	return linkRecordFormat.Append(b, r)
 }
 
 // The components of LinkRecord.

@@ -1,10 +1,10 @@
 package sa
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
@@ -22,15 +22,17 @@ const (
 // MAD is a datagram of subnet administration, or one segment of a longer
 // message.
 type MAD struct {
-	mad.Header
-	RMPP            mad.RMPP
-	SMKey           ib.SMKey      // of a subnet manager that asks with authority, else 0
-	AttributeOffset uint16        // from record to record in a table, in units of 8 bytes
-	ComponentMask   ComponentMask // of a query: what the records must equal
-	Data            [DataSize]byte
+	mad.Header      `ib:"0,192"`
+	RMPP            mad.RMPP       `ib:"192,96"`
+	SMKey           ib.SMKey       `ib:"288,64"` // of a subnet manager that asks with authority, else 0
+	AttributeOffset uint16         `ib:"352,16"` // from record to record in a table, in units of 8 bytes
+	ComponentMask   ComponentMask  `ib:"384,64"` // of a query: what the records must equal
+	Data            [DataSize]byte `ib:"448,1600"`
 
-	reserved46 uint16 // bytes 46-47
+	reserved46 uint16 `ib:"368,16"` // bytes 46-47
 }
+
+var madFormat = layout.Of[*MAD]("SA MAD", mad.Size)
 
 // String prints the fields; reserved bytes are left out.
 func (m MAD) String() string { return show.Fields(m) }
@@ -41,22 +43,10 @@ func (m *MAD) UnmarshalBinary(data []byte) error {
 	if len(data) != mad.Size {
 		return fmt.Errorf("SA MAD: %d bytes, want %d", len(data), mad.Size)
 	}
-	var v MAD
-	if err := v.Header.UnmarshalBinary(data); err != nil {
-		return fmt.Errorf("SA MAD: %w", err)
+	if err := checkClass(mad.Class(data[mad.OffsetClass])); err != nil {
+		return err
 	}
-	if v.Class != mad.ClassSubnAdm {
-		return fmt.Errorf("SA MAD: management class 0x%02x, want 0x%02x", uint8(v.Class), uint8(mad.ClassSubnAdm))
-	}
-	if err := v.RMPP.UnmarshalBinary(data[mad.HeaderSize:]); err != nil {
-		return fmt.Errorf("SA MAD: %w", err)
-	}
-	v.SMKey = ib.SMKey(binary.BigEndian.Uint64(data[OffsetSMKey:]))
-	v.AttributeOffset = binary.BigEndian.Uint16(data[OffsetAttributeOffset:])
-	v.reserved46 = binary.BigEndian.Uint16(data[OffsetAttributeOffset+2:])
-	v.ComponentMask = ComponentMask(binary.BigEndian.Uint64(data[OffsetComponentMask:]))
-	copy(v.Data[:], data[DataOffset:])
-	*m = v
+	madFormat.Decode(m, data)
 	return nil
 }
 
@@ -64,19 +54,15 @@ func (m *MAD) UnmarshalBinary(data []byte) error {
 // another class, and for a value of the RMPP header that does not fit its
 // bits.
 func (m *MAD) AppendBinary(b []byte) ([]byte, error) {
-	if m.Class != mad.ClassSubnAdm {
-		return b, fmt.Errorf("SA MAD: management class 0x%02x, want 0x%02x", uint8(m.Class), uint8(mad.ClassSubnAdm))
+	if err := checkClass(m.Class); err != nil {
+		return b, err
 	}
-	whole, err := m.Header.AppendBinary(b)
-	if err == nil {
-		whole, err = m.RMPP.AppendBinary(whole)
+	return madFormat.Append(b, m)
+}
+
+func checkClass(c mad.Class) error {
+	if c != mad.ClassSubnAdm {
+		return fmt.Errorf("SA MAD: management class 0x%02x, want 0x%02x", uint8(c), uint8(mad.ClassSubnAdm))
 	}
-	if err != nil {
-		return b, fmt.Errorf("SA MAD: %w", err)
-	}
-	whole = binary.BigEndian.AppendUint64(whole, uint64(m.SMKey))
-	whole = binary.BigEndian.AppendUint16(whole, m.AttributeOffset)
-	whole = binary.BigEndian.AppendUint16(whole, m.reserved46)
-	whole = binary.BigEndian.AppendUint64(whole, uint64(m.ComponentMask))
-	return append(whole, m.Data[:]...), nil
+	return nil
 }

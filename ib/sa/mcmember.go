@@ -12,32 +12,32 @@ const MCMemberRecordSize = 52
 // MCMemberRecord is a port as member of a multicast group, with the settings of
 // the group.
 type MCMemberRecord struct {
-	MGID                   ib.GID
-	PortGID                ib.GID
-	QKey                   ib.QKey
-	MLID                   ib.LID
-	MTUSelector            Selector // 2 bits
-	MTU                    ib.MTU   // 6 bits
-	TClass                 uint8
-	PKey                   ib.PKey
-	RateSelector           Selector     // 2 bits
-	Rate                   ib.Rate      // 6 bits
-	PacketLifeTimeSelector Selector     // 2 bits
-	PacketLifeTime         ib.TimeValue // 6 bits
-	SL                     ib.SL        // 4 bits
-	FlowLabel              uint32       // 20 bits
-	HopLimit               uint8
-	Scope                  Scope     // 4 bits
-	JoinState              JoinState // 4 bits
-	ProxyJoin              bool      // the port joined for another; set by the SA
+	MGID                   ib.GID       `ib:"0,128"`
+	PortGID                ib.GID       `ib:"128,128"`
+	QKey                   ib.QKey      `ib:"256,32"`
+	MLID                   ib.LID       `ib:"288,16"`
+	MTUSelector            Selector     `ib:"304,2"`
+	MTU                    ib.MTU       `ib:"306,6"`
+	TClass                 uint8        `ib:"312,8"`
+	PKey                   ib.PKey      `ib:"320,16"`
+	RateSelector           Selector     `ib:"336,2"`
+	Rate                   ib.Rate      `ib:"338,6"`
+	PacketLifeTimeSelector Selector     `ib:"344,2"`
+	PacketLifeTime         ib.TimeValue `ib:"346,6"`
+	SL                     ib.SL        `ib:"352,4"`
+	FlowLabel              uint32       `ib:"356,20"`
+	HopLimit               uint8        `ib:"376,8"`
+	Scope                  Scope        `ib:"384,4"`
+	JoinState              JoinState    `ib:"388,4"`
+	ProxyJoin              bool         `ib:"392,1"` // the port joined for another; set by the SA
 
-	reserved49 uint32 // 23 bits
+	reserved49 uint32 `ib:"393,23"`
 }
 
 // AttrMCMemberRecord is the number of MCMemberRecord.
 const AttrMCMemberRecord mad.AttributeID = 0x0038
 
-var _ = add(Descriptor{ID: AttrMCMemberRecord, Name: "MCMemberRecord", Size: MCMemberRecordSize, New: func() Record { return new(MCMemberRecord) }})
+var mcMemberRecordFormat = add[MCMemberRecord](Descriptor{ID: AttrMCMemberRecord, Size: MCMemberRecordSize})
 
 // ID is AttrMCMemberRecord.
 func (*MCMemberRecord) ID() mad.AttributeID { return AttrMCMemberRecord }
@@ -47,34 +47,12 @@ func (r MCMemberRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads MCMemberRecordSize bytes.
 func (r *MCMemberRecord) UnmarshalBinary(data []byte) error {
-	return decode(r, MCMemberRecordSize, data)
+	return mcMemberRecordFormat.Unmarshal(r, data)
 }
 
 // AppendBinary appends the record.
 func (r *MCMemberRecord) AppendBinary(b []byte) ([]byte, error) {
-	return encode(r, MCMemberRecordSize, b)
-}
-
-func (r *MCMemberRecord) layout(c *coder) {
-	c.bytes(r.MGID[:])
-	c.bytes(r.PortGID[:])
-	number(c, "QKey", &r.QKey, 32)
-	number(c, "MLID", &r.MLID, 16)
-	number(c, "MTUSelector", &r.MTUSelector, 2)
-	number(c, "MTU", &r.MTU, 6)
-	number(c, "TClass", &r.TClass, 8)
-	number(c, "PKey", &r.PKey, 16)
-	number(c, "RateSelector", &r.RateSelector, 2)
-	number(c, "Rate", &r.Rate, 6)
-	number(c, "PacketLifeTimeSelector", &r.PacketLifeTimeSelector, 2)
-	number(c, "PacketLifeTime", &r.PacketLifeTime, 6)
-	number(c, "SL", &r.SL, 4)
-	number(c, "FlowLabel", &r.FlowLabel, 20)
-	number(c, "HopLimit", &r.HopLimit, 8)
-	number(c, "Scope", &r.Scope, 4)
-	number(c, "JoinState", &r.JoinState, 4)
-	c.flag(&r.ProxyJoin)
-	number(c, "reserved49", &r.reserved49, 23)
+	return mcMemberRecordFormat.Append(b, r)
 }
 
 // The components of MCMemberRecord.

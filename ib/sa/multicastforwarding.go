@@ -13,19 +13,19 @@ const MulticastForwardingTableRecordSize = 72
 // MulticastForwardingTableRecord is one block of the table of a switch, for 16
 // of its ports.
 type MulticastForwardingTableRecord struct {
-	LID      ib.LID
-	Position uint8  // 4 bits
-	BlockNum uint16 // 9 bits
-	Table    smp.MulticastForwardingTable
+	LID      ib.LID                       `ib:"0,16"`
+	Position uint8                        `ib:"16,4"`
+	BlockNum uint16                       `ib:"23,9"`
+	Table    smp.MulticastForwardingTable `ib:"64,512"`
 
-	reserved2 uint8 // 3 bits
-	reserved4 uint32
+	reserved2 uint8  `ib:"20,3"`
+	reserved4 uint32 `ib:"32,32"`
 }
 
 // AttrMulticastForwardingTableRecord is the number of MulticastForwardingTableRecord.
 const AttrMulticastForwardingTableRecord mad.AttributeID = 0x0017
 
-var _ = add(Descriptor{ID: AttrMulticastForwardingTableRecord, Name: "MulticastForwardingTableRecord", Size: MulticastForwardingTableRecordSize, New: func() Record { return new(MulticastForwardingTableRecord) }})
+var multicastForwardingTableRecordFormat = add[MulticastForwardingTableRecord](Descriptor{ID: AttrMulticastForwardingTableRecord, Size: MulticastForwardingTableRecordSize})
 
 // ID is AttrMulticastForwardingTableRecord.
 func (*MulticastForwardingTableRecord) ID() mad.AttributeID {
@@ -37,21 +37,12 @@ func (r MulticastForwardingTableRecord) String() string { return show.Fields(r) 
 
 // UnmarshalBinary reads MulticastForwardingTableRecordSize bytes.
 func (r *MulticastForwardingTableRecord) UnmarshalBinary(data []byte) error {
-	return decode(r, MulticastForwardingTableRecordSize, data)
+	return multicastForwardingTableRecordFormat.Unmarshal(r, data)
 }
 
 // AppendBinary appends the record.
 func (r *MulticastForwardingTableRecord) AppendBinary(b []byte) ([]byte, error) {
-	return encode(r, MulticastForwardingTableRecordSize, b)
-}
-
-func (r *MulticastForwardingTableRecord) layout(c *coder) {
-	number(c, "LID", &r.LID, 16)
-	number(c, "Position", &r.Position, 4)
-	number(c, "reserved2", &r.reserved2, 3)
-	number(c, "BlockNum", &r.BlockNum, 9)
-	number(c, "reserved4", &r.reserved4, 32)
-	c.attribute("Table", &r.Table, mad.DataSize)
+	return multicastForwardingTableRecordFormat.Append(b, r)
 }
 
 // The components of MulticastForwardingTableRecord.

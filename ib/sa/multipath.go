@@ -1,7 +1,10 @@
 package sa
 
 import (
+	"fmt"
+
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
@@ -15,8 +18,6 @@ const (
 	MultiPathGIDsPerMAD = (DataSize - multiPathFixedSize) / gidSize
 
 	multiPathFixedSize = 24 // bytes before the GIDs
-	offSGIDCount       = 15
-	offDGIDCount       = 16
 	gidSize            = 16 // bytes
 )
 
@@ -34,7 +35,20 @@ type MultiPathRecord struct {
 // AttrMultiPathRecord is the number of MultiPathRecord.
 const AttrMultiPathRecord mad.AttributeID = 0x003A
 
-var _ = add(Descriptor{ID: AttrMultiPathRecord, Name: "MultiPathRecord", New: func() Record { return new(MultiPathRecord) }})
+var _ = descriptors.Add(AttrMultiPathRecord, Descriptor{ID: AttrMultiPathRecord, Name: "MultiPathRecord", New: func() Record { return new(MultiPathRecord) }})
+
+// multiPathHead is what comes before the GIDs.
+type multiPathHead struct {
+	PathProperties       `ib:"0,104"`
+	ServiceID8MSB        uint8  `ib:"104,8"`
+	IndependenceSelector uint8  `ib:"112,2"`
+	GIDScope             uint8  `ib:"114,6"`
+	SGIDCount            uint8  `ib:"120,8"`
+	DGIDCount            uint8  `ib:"128,8"`
+	ServiceID56LSB       uint64 `ib:"136,56"`
+}
+
+var multiPathFormat = layout.Of[*multiPathHead]("MultiPathRecord", multiPathFixedSize)
 
 // ID is AttrMultiPathRecord.
 func (*MultiPathRecord) ID() mad.AttributeID { return AttrMultiPathRecord }
@@ -44,39 +58,43 @@ func (r MultiPathRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads 24 bytes and as many GIDs as they announce.
 func (r *MultiPathRecord) UnmarshalBinary(data []byte) error {
-	gids := 0
-	if len(data) >= multiPathFixedSize {
-		gids = int(data[offSGIDCount]) + int(data[offDGIDCount])
+	var h multiPathHead
+	if err := multiPathFormat.Unmarshal(&h, data); err != nil {
+		return err
 	}
-	return decode(r, multiPathFixedSize+gidSize*gids, data)
+	n := int(h.SGIDCount) + int(h.DGIDCount)
+	if size := multiPathFixedSize + gidSize*n; len(data) < size {
+		return fmt.Errorf("MultiPathRecord: %d bytes, want %d", len(data), size)
+	}
+	gids := make([]ib.GID, n)
+	for i := range gids {
+		gids[i] = ib.GID(data[multiPathFixedSize+gidSize*i:])
+	}
+	*r = MultiPathRecord{
+		h.PathProperties, uint64(h.ServiceID8MSB)<<56 | h.ServiceID56LSB, h.IndependenceSelector, h.GIDScope,
+		gids[:h.SGIDCount:h.SGIDCount], gids[h.SGIDCount:],
+	}
+	return nil
 }
 
 // AppendBinary appends the record.
 func (r *MultiPathRecord) AppendBinary(b []byte) ([]byte, error) {
-	return encode(r, multiPathFixedSize+gidSize*(len(r.SGIDs)+len(r.DGIDs)), b)
-}
-
-func (r *MultiPathRecord) layout(c *coder) {
-	serviceMSB, serviceLSB := uint8(r.ServiceID>>56), r.ServiceID&(1<<56-1)
-	sgids, dgids := uint64(len(r.SGIDs)), uint64(len(r.DGIDs))
-	r.layoutProperties(c)
-	number(c, "ServiceID", &serviceMSB, 8)
-	number(c, "IndependenceSelector", &r.IndependenceSelector, 2)
-	number(c, "GIDScope", &r.GIDScope, 6)
-	number(c, "SGIDs", &sgids, 8)
-	number(c, "DGIDs", &dgids, 8)
-	number(c, "ServiceID", &serviceLSB, 56)
-	if !c.writing {
-		r.ServiceID = uint64(serviceMSB)<<56 | serviceLSB
-		r.SGIDs = make([]ib.GID, sgids)
-		r.DGIDs = make([]ib.GID, dgids)
+	if max(len(r.SGIDs), len(r.DGIDs)) > MultiPathGIDsMax {
+		return b, fmt.Errorf("MultiPathRecord: %d SGIDs and %d DGIDs, want at most %d of each", len(r.SGIDs), len(r.DGIDs), MultiPathGIDsMax)
 	}
-	for i := range r.SGIDs {
-		c.bytes(r.SGIDs[i][:])
+	whole, err := multiPathFormat.Append(b, &multiPathHead{
+		r.PathProperties, uint8(r.ServiceID >> 56), r.IndependenceSelector, r.GIDScope,
+		uint8(len(r.SGIDs)), uint8(len(r.DGIDs)), r.ServiceID & (1<<56 - 1),
+	})
+	if err != nil {
+		return b, err
 	}
-	for i := range r.DGIDs {
-		c.bytes(r.DGIDs[i][:])
+	for _, gids := range [][]ib.GID{r.SGIDs, r.DGIDs} {
+		for i := range gids {
+			whole = append(whole, gids[i][:]...)
+		}
 	}
+	return whole, nil
 }
 
 // The components of MultiPathRecord.

@@ -13,17 +13,17 @@ const NodeRecordSize = 108
 // NodeRecord is a port of a device: its LID and what the device tells about
 // itself through it.
 type NodeRecord struct {
-	LID             ib.LID
-	NodeInfo        smp.NodeInfo
-	NodeDescription smp.NodeDescription
+	LID             ib.LID              `ib:"0,16"`
+	NodeInfo        smp.NodeInfo        `ib:"32,320"`
+	NodeDescription smp.NodeDescription `ib:"352,512"`
 
-	reserved2 uint16
+	reserved2 uint16 `ib:"16,16"`
 }
 
 // AttrNodeRecord is the number of NodeRecord.
 const AttrNodeRecord mad.AttributeID = 0x0011
 
-var _ = add(Descriptor{ID: AttrNodeRecord, Name: "NodeRecord", Size: NodeRecordSize, New: func() Record { return new(NodeRecord) }})
+var nodeRecordFormat = add[NodeRecord](Descriptor{ID: AttrNodeRecord, Size: NodeRecordSize})
 
 // ID is AttrNodeRecord.
 func (*NodeRecord) ID() mad.AttributeID { return AttrNodeRecord }
@@ -32,16 +32,11 @@ func (*NodeRecord) ID() mad.AttributeID { return AttrNodeRecord }
 func (r NodeRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads NodeRecordSize bytes.
-func (r *NodeRecord) UnmarshalBinary(data []byte) error { return decode(r, NodeRecordSize, data) }
+func (r *NodeRecord) UnmarshalBinary(data []byte) error { return nodeRecordFormat.Unmarshal(r, data) }
 
 // AppendBinary appends the record.
-func (r *NodeRecord) AppendBinary(b []byte) ([]byte, error) { return encode(r, NodeRecordSize, b) }
-
-func (r *NodeRecord) layout(c *coder) {
-	number(c, "LID", &r.LID, 16)
-	number(c, "reserved2", &r.reserved2, 16)
-	c.attribute("NodeInfo", &r.NodeInfo, smp.NodeInfoSize)
-	c.attribute("NodeDescription", &r.NodeDescription, mad.DataSize)
+func (r *NodeRecord) AppendBinary(b []byte) ([]byte, error) {
+	return nodeRecordFormat.Append(b, r)
 }
 
 // The components of NodeRecord.

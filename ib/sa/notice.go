@@ -13,14 +13,14 @@ const NoticeSize = 80
 // Notice is a notice of subnet management and the GID of its issuer, as
 // subnet administration reports it to subscribers.
 type Notice struct {
-	Notice    smp.Notice
-	IssuerGID ib.GID
+	Notice    smp.Notice `ib:"0,512"`
+	IssuerGID ib.GID     `ib:"512,128"`
 }
 
 // AttrNotice is the number of Notice.
 const AttrNotice mad.AttributeID = 0x0002
 
-var _ = add(Descriptor{ID: AttrNotice, Name: "Notice", Size: NoticeSize, New: func() Record { return new(Notice) }})
+var noticeFormat = add[Notice](Descriptor{ID: AttrNotice, Size: NoticeSize})
 
 // ID is AttrNotice.
 func (*Notice) ID() mad.AttributeID { return AttrNotice }
@@ -29,12 +29,7 @@ func (*Notice) ID() mad.AttributeID { return AttrNotice }
 func (r Notice) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads NoticeSize bytes.
-func (r *Notice) UnmarshalBinary(data []byte) error { return decode(r, NoticeSize, data) }
+func (r *Notice) UnmarshalBinary(data []byte) error { return noticeFormat.Unmarshal(r, data) }
 
 // AppendBinary appends the record.
-func (r *Notice) AppendBinary(b []byte) ([]byte, error) { return encode(r, NoticeSize, b) }
-
-func (r *Notice) layout(c *coder) {
-	c.attribute("Notice", &r.Notice, mad.DataSize)
-	c.bytes(r.IssuerGID[:])
-}
+func (r *Notice) AppendBinary(b []byte) ([]byte, error) { return noticeFormat.Append(b, r) }

@@ -12,18 +12,18 @@ const PKeyTableRecordSize = 72
 
 // PKeyTableRecord is one block of the partition table of a port.
 type PKeyTableRecord struct {
-	LID      ib.LID
-	BlockNum uint16
-	PortNum  ib.PortNum
-	Table    smp.PKeyTable
+	LID      ib.LID        `ib:"0,16"`
+	BlockNum uint16        `ib:"16,16"`
+	PortNum  ib.PortNum    `ib:"32,8"`
+	Table    smp.PKeyTable `ib:"64,512"`
 
-	reserved5 uint32 // 24 bits
+	reserved5 uint32 `ib:"40,24"`
 }
 
 // AttrPKeyTableRecord is the number of PKeyTableRecord.
 const AttrPKeyTableRecord mad.AttributeID = 0x0033
 
-var _ = add(Descriptor{ID: AttrPKeyTableRecord, Name: "PKeyTableRecord", Size: PKeyTableRecordSize, New: func() Record { return new(PKeyTableRecord) }})
+var pkeyTableRecordFormat = add[PKeyTableRecord](Descriptor{ID: AttrPKeyTableRecord, Size: PKeyTableRecordSize})
 
 // ID is AttrPKeyTableRecord.
 func (*PKeyTableRecord) ID() mad.AttributeID { return AttrPKeyTableRecord }
@@ -33,20 +33,12 @@ func (r PKeyTableRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads PKeyTableRecordSize bytes.
 func (r *PKeyTableRecord) UnmarshalBinary(data []byte) error {
-	return decode(r, PKeyTableRecordSize, data)
+	return pkeyTableRecordFormat.Unmarshal(r, data)
 }
 
 // AppendBinary appends the record.
 func (r *PKeyTableRecord) AppendBinary(b []byte) ([]byte, error) {
-	return encode(r, PKeyTableRecordSize, b)
-}
-
-func (r *PKeyTableRecord) layout(c *coder) {
-	number(c, "LID", &r.LID, 16)
-	number(c, "BlockNum", &r.BlockNum, 16)
-	number(c, "PortNum", &r.PortNum, 8)
-	number(c, "reserved5", &r.reserved5, 24)
-	c.attribute("Table", &r.Table, mad.DataSize)
+	return pkeyTableRecordFormat.Append(b, r)
 }
 
 // The components of PKeyTableRecord.

@@ -12,16 +12,16 @@ const PortInfoRecordSize = 68
 
 // PortInfoRecord is the PortInfo of one port.
 type PortInfoRecord struct {
-	EndportLID ib.LID
-	PortNum    ib.PortNum
-	Options    uint8 // bit 7 asks for the extended fields of PortInfo
-	PortInfo   smp.PortInfo
+	EndportLID ib.LID       `ib:"0,16"`
+	PortNum    ib.PortNum   `ib:"16,8"`
+	Options    uint8        `ib:"24,8"` // bit 7 asks for the extended fields of PortInfo
+	PortInfo   smp.PortInfo `ib:"32,512"`
 }
 
 // AttrPortInfoRecord is the number of PortInfoRecord.
 const AttrPortInfoRecord mad.AttributeID = 0x0012
 
-var _ = add(Descriptor{ID: AttrPortInfoRecord, Name: "PortInfoRecord", Size: PortInfoRecordSize, New: func() Record { return new(PortInfoRecord) }})
+var portInfoRecordFormat = add[PortInfoRecord](Descriptor{ID: AttrPortInfoRecord, Size: PortInfoRecordSize})
 
 // ID is AttrPortInfoRecord.
 func (*PortInfoRecord) ID() mad.AttributeID { return AttrPortInfoRecord }
@@ -31,19 +31,12 @@ func (r PortInfoRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads PortInfoRecordSize bytes.
 func (r *PortInfoRecord) UnmarshalBinary(data []byte) error {
-	return decode(r, PortInfoRecordSize, data)
+	return portInfoRecordFormat.Unmarshal(r, data)
 }
 
 // AppendBinary appends the record.
 func (r *PortInfoRecord) AppendBinary(b []byte) ([]byte, error) {
-	return encode(r, PortInfoRecordSize, b)
-}
-
-func (r *PortInfoRecord) layout(c *coder) {
-	number(c, "EndportLID", &r.EndportLID, 16)
-	number(c, "PortNum", &r.PortNum, 8)
-	number(c, "Options", &r.Options, 8)
-	c.attribute("PortInfo", &r.PortInfo, smp.PortInfoSize)
+	return portInfoRecordFormat.Append(b, r)
 }
 
 // The components of PortInfoRecord.

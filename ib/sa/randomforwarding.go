@@ -12,17 +12,17 @@ const RandomForwardingTableRecordSize = 72
 
 // RandomForwardingTableRecord is one block of the table of a switch.
 type RandomForwardingTableRecord struct {
-	LID      ib.LID
-	BlockNum uint16
-	Table    smp.RandomForwardingTable
+	LID      ib.LID                    `ib:"0,16"`
+	BlockNum uint16                    `ib:"16,16"`
+	Table    smp.RandomForwardingTable `ib:"64,512"`
 
-	reserved4 uint32
+	reserved4 uint32 `ib:"32,32"`
 }
 
 // AttrRandomForwardingTableRecord is the number of RandomForwardingTableRecord.
 const AttrRandomForwardingTableRecord mad.AttributeID = 0x0016
 
-var _ = add(Descriptor{ID: AttrRandomForwardingTableRecord, Name: "RandomForwardingTableRecord", Size: RandomForwardingTableRecordSize, New: func() Record { return new(RandomForwardingTableRecord) }})
+var randomForwardingTableRecordFormat = add[RandomForwardingTableRecord](Descriptor{ID: AttrRandomForwardingTableRecord, Size: RandomForwardingTableRecordSize})
 
 // ID is AttrRandomForwardingTableRecord.
 func (*RandomForwardingTableRecord) ID() mad.AttributeID { return AttrRandomForwardingTableRecord }
@@ -32,19 +32,12 @@ func (r RandomForwardingTableRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads RandomForwardingTableRecordSize bytes.
 func (r *RandomForwardingTableRecord) UnmarshalBinary(data []byte) error {
-	return decode(r, RandomForwardingTableRecordSize, data)
+	return randomForwardingTableRecordFormat.Unmarshal(r, data)
 }
 
 // AppendBinary appends the record.
 func (r *RandomForwardingTableRecord) AppendBinary(b []byte) ([]byte, error) {
-	return encode(r, RandomForwardingTableRecordSize, b)
-}
-
-func (r *RandomForwardingTableRecord) layout(c *coder) {
-	number(c, "LID", &r.LID, 16)
-	number(c, "BlockNum", &r.BlockNum, 16)
-	number(c, "reserved4", &r.reserved4, 32)
-	c.attribute("Table", &r.Table, mad.DataSize)
+	return randomForwardingTableRecordFormat.Append(b, r)
 }
 
 // The components of RandomForwardingTableRecord.

@@ -213,7 +213,7 @@ func TestTooShort(t *testing.T) {
 	for _, c := range codecs {
 		whole := make([]byte, c.size)
 		if c.vector == "SA_MultiPathRecord" {
-			whole[offSGIDCount], whole[offDGIDCount] = 1, 1
+			whole[15], whole[16] = 1, 1 // SGIDCount, DGIDCount
 		}
 		whole[0] = 1
 		r := decoded(t, c, whole)
@@ -238,6 +238,22 @@ func TestNoAlias(t *testing.T) {
 		clear(input)
 		if got, err := r.AppendBinary(nil); err != nil || !bytes.Equal(got, filled(v.Attribute)) {
 			t.Errorf("after the input was cleared\n%x (%v), want\n%x", got, err, v.Attribute)
+		}
+	})
+}
+
+func TestNoAllocation(t *testing.T) {
+	forEach(t, func(t *testing.T, c codec, v vectors.Vector) {
+		r, buf := c.make(), make([]byte, 0, 512)
+		if _, lists := r.(*MultiPathRecord); lists {
+			return // its lists are allocated
+		}
+		if n := testing.AllocsPerRun(10, func() {
+			if _, err := r.AppendBinary(buf); err != nil || r.UnmarshalBinary(v.Attribute) != nil {
+				t.Error("not coded")
+			}
+		}); n != 0 {
+			t.Errorf("%v allocations", n)
 		}
 	})
 }

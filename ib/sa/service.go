@@ -11,24 +11,24 @@ const ServiceRecordSize = 176
 
 // ServiceRecord is a service that a port offers.
 type ServiceRecord struct {
-	ServiceID     uint64
-	ServiceGID    ib.GID
-	ServicePKey   ib.PKey
-	ServiceLease  uint32 // seconds, ServiceLeaseForever without end
-	ServiceKey    [16]byte
-	ServiceName   [64]byte // UTF-8, filled up with NUL
-	ServiceData8  [16]uint8
-	ServiceData16 [8]uint16
-	ServiceData32 [4]uint32
-	ServiceData64 [2]uint64
+	ServiceID     uint64    `ib:"0,64"`
+	ServiceGID    ib.GID    `ib:"64,128"`
+	ServicePKey   ib.PKey   `ib:"192,16"`
+	ServiceLease  uint32    `ib:"224,32"` // seconds, ServiceLeaseForever without end
+	ServiceKey    [16]byte  `ib:"256,128"`
+	ServiceName   [64]byte  `ib:"384,512"` // UTF-8, filled up with NUL
+	ServiceData8  [16]uint8 `ib:"896,128"`
+	ServiceData16 [8]uint16 `ib:"1024,128"`
+	ServiceData32 [4]uint32 `ib:"1152,128"`
+	ServiceData64 [2]uint64 `ib:"1280,128"`
 
-	reserved26 uint16
+	reserved26 uint16 `ib:"208,16"`
 }
 
 // AttrServiceRecord is the number of ServiceRecord.
 const AttrServiceRecord mad.AttributeID = 0x0031
 
-var _ = add(Descriptor{ID: AttrServiceRecord, Name: "ServiceRecord", Size: ServiceRecordSize, New: func() Record { return new(ServiceRecord) }})
+var serviceRecordFormat = add[ServiceRecord](Descriptor{ID: AttrServiceRecord, Size: ServiceRecordSize})
 
 // ID is AttrServiceRecord.
 func (*ServiceRecord) ID() mad.AttributeID { return AttrServiceRecord }
@@ -37,25 +37,13 @@ func (*ServiceRecord) ID() mad.AttributeID { return AttrServiceRecord }
 func (r ServiceRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads ServiceRecordSize bytes.
-func (r *ServiceRecord) UnmarshalBinary(data []byte) error { return decode(r, ServiceRecordSize, data) }
+func (r *ServiceRecord) UnmarshalBinary(data []byte) error {
+	return serviceRecordFormat.Unmarshal(r, data)
+}
 
 // AppendBinary appends the record.
 func (r *ServiceRecord) AppendBinary(b []byte) ([]byte, error) {
-	return encode(r, ServiceRecordSize, b)
-}
-
-func (r *ServiceRecord) layout(c *coder) {
-	number(c, "ServiceID", &r.ServiceID, 64)
-	c.bytes(r.ServiceGID[:])
-	number(c, "ServicePKey", &r.ServicePKey, 16)
-	number(c, "reserved26", &r.reserved26, 16)
-	number(c, "ServiceLease", &r.ServiceLease, 32)
-	c.bytes(r.ServiceKey[:])
-	c.bytes(r.ServiceName[:])
-	c.bytes(r.ServiceData8[:])
-	numbers(c, r.ServiceData16[:], 16)
-	numbers(c, r.ServiceData32[:], 32)
-	numbers(c, r.ServiceData64[:], 64)
+	return serviceRecordFormat.Append(b, r)
 }
 
 // The components of ServiceRecord.

@@ -13,18 +13,18 @@ const SLToVLMappingTableRecordSize = 16
 // SLToVLMappingTableRecord is the mapping of one pair of ports of a switch, or
 // of one port of a CA or router.
 type SLToVLMappingTableRecord struct {
-	LID           ib.LID
-	InputPortNum  ib.PortNum
-	OutputPortNum ib.PortNum
-	Table         smp.SLToVLMappingTable
+	LID           ib.LID                 `ib:"0,16"`
+	InputPortNum  ib.PortNum             `ib:"16,8"`
+	OutputPortNum ib.PortNum             `ib:"24,8"`
+	Table         smp.SLToVLMappingTable `ib:"64,64"`
 
-	reserved4 uint32
+	reserved4 uint32 `ib:"32,32"`
 }
 
 // AttrSLToVLMappingTableRecord is the number of SLToVLMappingTableRecord.
 const AttrSLToVLMappingTableRecord mad.AttributeID = 0x0013
 
-var _ = add(Descriptor{ID: AttrSLToVLMappingTableRecord, Name: "SLToVLMappingTableRecord", Size: SLToVLMappingTableRecordSize, New: func() Record { return new(SLToVLMappingTableRecord) }})
+var slToVLMappingTableRecordFormat = add[SLToVLMappingTableRecord](Descriptor{ID: AttrSLToVLMappingTableRecord, Size: SLToVLMappingTableRecordSize})
 
 // ID is AttrSLToVLMappingTableRecord.
 func (*SLToVLMappingTableRecord) ID() mad.AttributeID { return AttrSLToVLMappingTableRecord }
@@ -34,20 +34,12 @@ func (r SLToVLMappingTableRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads SLToVLMappingTableRecordSize bytes.
 func (r *SLToVLMappingTableRecord) UnmarshalBinary(data []byte) error {
-	return decode(r, SLToVLMappingTableRecordSize, data)
+	return slToVLMappingTableRecordFormat.Unmarshal(r, data)
 }
 
 // AppendBinary appends the record.
 func (r *SLToVLMappingTableRecord) AppendBinary(b []byte) ([]byte, error) {
-	return encode(r, SLToVLMappingTableRecordSize, b)
-}
-
-func (r *SLToVLMappingTableRecord) layout(c *coder) {
-	number(c, "LID", &r.LID, 16)
-	number(c, "InputPortNum", &r.InputPortNum, 8)
-	number(c, "OutputPortNum", &r.OutputPortNum, 8)
-	number(c, "reserved4", &r.reserved4, 32)
-	c.attribute("Table", &r.Table, smp.SLToVLMappingTableSize)
+	return slToVLMappingTableRecordFormat.Append(b, r)
 }
 
 // The components of SLToVLMappingTableRecord.

@@ -12,16 +12,16 @@ const SMInfoRecordSize = 25
 
 // SMInfoRecord is a subnet manager: the LID of its port and its SMInfo.
 type SMInfoRecord struct {
-	LID    ib.LID
-	SMInfo smp.SMInfo
+	LID    ib.LID     `ib:"0,16"`
+	SMInfo smp.SMInfo `ib:"32,168"`
 
-	reserved2 uint16
+	reserved2 uint16 `ib:"16,16"`
 }
 
 // AttrSMInfoRecord is the number of SMInfoRecord.
 const AttrSMInfoRecord mad.AttributeID = 0x0018
 
-var _ = add(Descriptor{ID: AttrSMInfoRecord, Name: "SMInfoRecord", Size: SMInfoRecordSize, New: func() Record { return new(SMInfoRecord) }})
+var smInfoRecordFormat = add[SMInfoRecord](Descriptor{ID: AttrSMInfoRecord, Size: SMInfoRecordSize})
 
 // ID is AttrSMInfoRecord.
 func (*SMInfoRecord) ID() mad.AttributeID { return AttrSMInfoRecord }
@@ -30,15 +30,13 @@ func (*SMInfoRecord) ID() mad.AttributeID { return AttrSMInfoRecord }
 func (r SMInfoRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads SMInfoRecordSize bytes.
-func (r *SMInfoRecord) UnmarshalBinary(data []byte) error { return decode(r, SMInfoRecordSize, data) }
+func (r *SMInfoRecord) UnmarshalBinary(data []byte) error {
+	return smInfoRecordFormat.Unmarshal(r, data)
+}
 
 // AppendBinary appends the record.
-func (r *SMInfoRecord) AppendBinary(b []byte) ([]byte, error) { return encode(r, SMInfoRecordSize, b) }
-
-func (r *SMInfoRecord) layout(c *coder) {
-	number(c, "LID", &r.LID, 16)
-	number(c, "reserved2", &r.reserved2, 16)
-	c.attribute("SMInfo", &r.SMInfo, smp.SMInfoSize)
+func (r *SMInfoRecord) AppendBinary(b []byte) ([]byte, error) {
+	return smInfoRecordFormat.Append(b, r)
 }
 
 // The components of SMInfoRecord.

@@ -12,16 +12,16 @@ const SwitchInfoRecordSize = 24
 
 // SwitchInfoRecord is the SwitchInfo of one switch.
 type SwitchInfoRecord struct {
-	LID        ib.LID
-	SwitchInfo smp.SwitchInfo
+	LID        ib.LID         `ib:"0,16"`
+	SwitchInfo smp.SwitchInfo `ib:"32,160"`
 
-	reserved2 uint16
+	reserved2 uint16 `ib:"16,16"`
 }
 
 // AttrSwitchInfoRecord is the number of SwitchInfoRecord.
 const AttrSwitchInfoRecord mad.AttributeID = 0x0014
 
-var _ = add(Descriptor{ID: AttrSwitchInfoRecord, Name: "SwitchInfoRecord", Size: SwitchInfoRecordSize, New: func() Record { return new(SwitchInfoRecord) }})
+var switchInfoRecordFormat = add[SwitchInfoRecord](Descriptor{ID: AttrSwitchInfoRecord, Size: SwitchInfoRecordSize})
 
 // ID is AttrSwitchInfoRecord.
 func (*SwitchInfoRecord) ID() mad.AttributeID { return AttrSwitchInfoRecord }
@@ -31,18 +31,12 @@ func (r SwitchInfoRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads SwitchInfoRecordSize bytes.
 func (r *SwitchInfoRecord) UnmarshalBinary(data []byte) error {
-	return decode(r, SwitchInfoRecordSize, data)
+	return switchInfoRecordFormat.Unmarshal(r, data)
 }
 
 // AppendBinary appends the record.
 func (r *SwitchInfoRecord) AppendBinary(b []byte) ([]byte, error) {
-	return encode(r, SwitchInfoRecordSize, b)
-}
-
-func (r *SwitchInfoRecord) layout(c *coder) {
-	number(c, "LID", &r.LID, 16)
-	number(c, "reserved2", &r.reserved2, 16)
-	c.attribute("SwitchInfo", &r.SwitchInfo, smp.SwitchInfoSize)
+	return switchInfoRecordFormat.Append(b, r)
 }
 
 // The components of SwitchInfoRecord.

@@ -12,23 +12,23 @@ const TraceRecordSize = 46
 // TraceRecord is one device that a path goes through. One source only confirms
 // its layout.
 type TraceRecord struct {
-	GIDPrefix    uint64
-	IDGeneration uint16
-	NodeType     ib.NodeType
-	NodeID       uint64
-	ChassisID    uint64
-	EntryPortID  uint64
-	ExitPortID   uint64
-	EntryPort    ib.PortNum
-	ExitPort     ib.PortNum
+	GIDPrefix    uint64      `ib:"0,64"`
+	IDGeneration uint16      `ib:"64,16"`
+	NodeType     ib.NodeType `ib:"88,8"`
+	NodeID       uint64      `ib:"96,64"`
+	ChassisID    uint64      `ib:"160,64"`
+	EntryPortID  uint64      `ib:"224,64"`
+	ExitPortID   uint64      `ib:"288,64"`
+	EntryPort    ib.PortNum  `ib:"352,8"`
+	ExitPort     ib.PortNum  `ib:"360,8"`
 
-	reserved10 uint8
+	reserved10 uint8 `ib:"80,8"`
 }
 
 // AttrTraceRecord is the number of TraceRecord.
 const AttrTraceRecord mad.AttributeID = 0x0039
 
-var _ = add(Descriptor{ID: AttrTraceRecord, Name: "TraceRecord", Size: TraceRecordSize, New: func() Record { return new(TraceRecord) }})
+var traceRecordFormat = add[TraceRecord](Descriptor{ID: AttrTraceRecord, Size: TraceRecordSize})
 
 // ID is AttrTraceRecord.
 func (*TraceRecord) ID() mad.AttributeID { return AttrTraceRecord }
@@ -37,20 +37,9 @@ func (*TraceRecord) ID() mad.AttributeID { return AttrTraceRecord }
 func (r TraceRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads TraceRecordSize bytes.
-func (r *TraceRecord) UnmarshalBinary(data []byte) error { return decode(r, TraceRecordSize, data) }
+func (r *TraceRecord) UnmarshalBinary(data []byte) error { return traceRecordFormat.Unmarshal(r, data) }
 
 // AppendBinary appends the record.
-func (r *TraceRecord) AppendBinary(b []byte) ([]byte, error) { return encode(r, TraceRecordSize, b) }
-
-func (r *TraceRecord) layout(c *coder) {
-	number(c, "GIDPrefix", &r.GIDPrefix, 64)
-	number(c, "IDGeneration", &r.IDGeneration, 16)
-	number(c, "reserved10", &r.reserved10, 8)
-	number(c, "NodeType", &r.NodeType, 8)
-	number(c, "NodeID", &r.NodeID, 64)
-	number(c, "ChassisID", &r.ChassisID, 64)
-	number(c, "EntryPortID", &r.EntryPortID, 64)
-	number(c, "ExitPortID", &r.ExitPortID, 64)
-	number(c, "EntryPort", &r.EntryPort, 8)
-	number(c, "ExitPort", &r.ExitPort, 8)
+func (r *TraceRecord) AppendBinary(b []byte) ([]byte, error) {
+	return traceRecordFormat.Append(b, r)
 }

@@ -12,18 +12,18 @@ const VLArbitrationTableRecordSize = 72
 
 // VLArbitrationTableRecord is one part of the arbitration tables of a port.
 type VLArbitrationTableRecord struct {
-	LID           ib.LID
-	OutputPortNum ib.PortNum
-	BlockNum      smp.VLArbPart // 8 bits
-	Table         smp.VLArbitrationTable
+	LID           ib.LID                 `ib:"0,16"`
+	OutputPortNum ib.PortNum             `ib:"16,8"`
+	BlockNum      smp.VLArbPart          `ib:"24,8"`
+	Table         smp.VLArbitrationTable `ib:"64,512"`
 
-	reserved4 uint32
+	reserved4 uint32 `ib:"32,32"`
 }
 
 // AttrVLArbitrationTableRecord is the number of VLArbitrationTableRecord.
 const AttrVLArbitrationTableRecord mad.AttributeID = 0x0036
 
-var _ = add(Descriptor{ID: AttrVLArbitrationTableRecord, Name: "VLArbitrationTableRecord", Size: VLArbitrationTableRecordSize, New: func() Record { return new(VLArbitrationTableRecord) }})
+var vlArbitrationTableRecordFormat = add[VLArbitrationTableRecord](Descriptor{ID: AttrVLArbitrationTableRecord, Size: VLArbitrationTableRecordSize})
 
 // ID is AttrVLArbitrationTableRecord.
 func (*VLArbitrationTableRecord) ID() mad.AttributeID { return AttrVLArbitrationTableRecord }
@@ -33,20 +33,12 @@ func (r VLArbitrationTableRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads VLArbitrationTableRecordSize bytes.
 func (r *VLArbitrationTableRecord) UnmarshalBinary(data []byte) error {
-	return decode(r, VLArbitrationTableRecordSize, data)
+	return vlArbitrationTableRecordFormat.Unmarshal(r, data)
 }
 
 // AppendBinary appends the record.
 func (r *VLArbitrationTableRecord) AppendBinary(b []byte) ([]byte, error) {
-	return encode(r, VLArbitrationTableRecordSize, b)
-}
-
-func (r *VLArbitrationTableRecord) layout(c *coder) {
-	number(c, "LID", &r.LID, 16)
-	number(c, "OutputPortNum", &r.OutputPortNum, 8)
-	number(c, "BlockNum", &r.BlockNum, 8)
-	number(c, "reserved4", &r.reserved4, 32)
-	c.attribute("Table", &r.Table, mad.DataSize)
+	return vlArbitrationTableRecordFormat.Append(b, r)
 }
 
 // The components of VLArbitrationTableRecord.

@@ -1,6 +1,7 @@
 // Package smp encodes and decodes the subnet management attributes: the 64 bytes of
 // data in an SMP (mad.SMP). Each attribute has its own file, with its values and the
-// layout of its attribute modifier.
+// layout of its attribute modifier. The tag of a field, as
+// `ib:"160,4"`, has its offset and its length in bits, as in the tables of the architecture.
 //
 // UnmarshalBinary takes the attribute from a packet or an SA record: at least its own
 // length, at most 64 bytes. It assigns only after its checks

@@ -16,16 +16,13 @@ const (
 // LinearForwardingTable is one block of a switch's unicast table: entry i of
 // block b is the exit port of LID 64b+i, ib.PortNone for no route.
 type LinearForwardingTable struct {
-	Ports [LIDsPerLinearBlock]ib.PortNum
+	Ports [LIDsPerLinearBlock]ib.PortNum `ib:"0,512"`
 }
 
 // AttrLinearForwardingTable is the number of LinearForwardingTable.
 const AttrLinearForwardingTable mad.AttributeID = 0x0019
 
-var _ = add(Descriptor{
-	ID: AttrLinearForwardingTable, Name: "LinearForwardingTable", Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierBlock, PerBlock: LIDsPerLinearBlock, Of: OfSwitch,
-	New: func() Attribute { return new(LinearForwardingTable) },
-})
+var linearForwardingTableFormat = add[LinearForwardingTable](Descriptor{ID: AttrLinearForwardingTable, Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierBlock, PerBlock: LIDsPerLinearBlock, Of: OfSwitch})
 
 // ID is AttrLinearForwardingTable.
 func (*LinearForwardingTable) ID() mad.AttributeID { return AttrLinearForwardingTable }
@@ -35,21 +32,12 @@ func (a LinearForwardingTable) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads 64 bytes.
 func (t *LinearForwardingTable) UnmarshalBinary(data []byte) error {
-	if err := checkLength("LinearForwardingTable", data, mad.DataSize); err != nil {
-		return err
-	}
-	for i := range t.Ports {
-		t.Ports[i] = ib.PortNum(data[i])
-	}
-	return nil
+	return linearForwardingTableFormat.Unmarshal(t, data)
 }
 
 // Encode writes the 64 bytes of data; it cannot fail.
 func (t *LinearForwardingTable) Encode(dst *[mad.DataSize]byte) error {
-	for i, port := range t.Ports {
-		dst[i] = byte(port)
-	}
-	return nil
+	return linearForwardingTableFormat.Encode(t, dst[:])
 }
 
 // AppendBinary appends the 64 bytes of data.

@@ -1,8 +1,6 @@
 package smp
 
 import (
-	"encoding/binary"
-
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
@@ -20,16 +18,13 @@ const (
 // of its ports: bit k of mask i of block b at position p sends a copy of a
 // packet for LID 0xC000+32b+i to port 16p+k.
 type MulticastForwardingTable struct {
-	Masks [MLIDsPerBlock]uint16
+	Masks [MLIDsPerBlock]uint16 `ib:"0,512"`
 }
 
 // AttrMulticastForwardingTable is the number of MulticastForwardingTable.
 const AttrMulticastForwardingTable mad.AttributeID = 0x001B
 
-var _ = add(Descriptor{
-	ID: AttrMulticastForwardingTable, Name: "MulticastForwardingTable", Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierBlockPosition, Of: OfSwitch,
-	New: func() Attribute { return new(MulticastForwardingTable) },
-})
+var multicastForwardingTableFormat = add[MulticastForwardingTable](Descriptor{ID: AttrMulticastForwardingTable, Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierBlockPosition, Of: OfSwitch})
 
 // ID is AttrMulticastForwardingTable.
 func (*MulticastForwardingTable) ID() mad.AttributeID { return AttrMulticastForwardingTable }
@@ -39,21 +34,12 @@ func (a MulticastForwardingTable) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads 64 bytes.
 func (t *MulticastForwardingTable) UnmarshalBinary(data []byte) error {
-	if err := checkLength("MulticastForwardingTable", data, mad.DataSize); err != nil {
-		return err
-	}
-	for i := range t.Masks {
-		t.Masks[i] = binary.BigEndian.Uint16(data[2*i:])
-	}
-	return nil
+	return multicastForwardingTableFormat.Unmarshal(t, data)
 }
 
 // Encode writes the 64 bytes of data; it cannot fail.
 func (t *MulticastForwardingTable) Encode(dst *[mad.DataSize]byte) error {
-	for i, mask := range t.Masks {
-		binary.BigEndian.PutUint16(dst[2*i:], mask)
-	}
-	return nil
+	return multicastForwardingTableFormat.Encode(t, dst[:])
 }
 
 // AppendBinary appends the 64 bytes of data.

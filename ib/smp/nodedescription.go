@@ -12,33 +12,25 @@ import (
 // NodeDescription is a device's text about itself: UTF-8, filled up with NUL;
 // a text of 64 bytes has no NUL.
 type NodeDescription struct {
-	NodeString [mad.DataSize]byte
+	NodeString [mad.DataSize]byte `ib:"0,512"`
 }
 
 // AttrNodeDescription is the number of NodeDescription.
 const AttrNodeDescription mad.AttributeID = 0x0010
 
-var _ = add(Descriptor{
-	ID: AttrNodeDescription, Name: "NodeDescription", Size: mad.DataSize, Access: AccessGet, Modifier: ModifierNone, Of: OfNode,
-	New: func() Attribute { return new(NodeDescription) },
-})
+var nodeDescriptionFormat = add[NodeDescription](Descriptor{ID: AttrNodeDescription, Size: mad.DataSize, Access: AccessGet, Modifier: ModifierNone, Of: OfNode})
 
 // ID is AttrNodeDescription.
 func (*NodeDescription) ID() mad.AttributeID { return AttrNodeDescription }
 
 // UnmarshalBinary reads 64 bytes.
 func (d *NodeDescription) UnmarshalBinary(data []byte) error {
-	if err := checkLength("NodeDescription", data, mad.DataSize); err != nil {
-		return err
-	}
-	copy(d.NodeString[:], data)
-	return nil
+	return nodeDescriptionFormat.Unmarshal(d, data)
 }
 
 // Encode writes the 64 bytes; it cannot fail.
 func (d *NodeDescription) Encode(dst *[mad.DataSize]byte) error {
-	*dst = d.NodeString
-	return nil
+	return nodeDescriptionFormat.Encode(d, dst[:])
 }
 
 // AppendBinary appends 64 bytes.

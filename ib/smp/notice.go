@@ -1,7 +1,6 @@
 package smp
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -11,8 +10,6 @@ import (
 
 // NoticeDetailsSize is the length of Notice.Details in bytes.
 const NoticeDetailsSize = 54
-
-const offNoticeDetails = 10
 
 // NoticeType ranks an event.
 type NoticeType uint8
@@ -74,28 +71,25 @@ func (n TrapNumber) Type() NoticeType {
 // Notice describes one event. It is the data of a trap, and what a device that
 // queues events answers to a Get.
 type Notice struct {
-	IsGeneric bool       // false: the vendor's own event
-	Type      NoticeType // 7 bits
+	IsGeneric bool       `ib:"0,1"` // false: the vendor's own event
+	Type      NoticeType `ib:"1,7"`
 	// Producer is the kind of device of a generic notice (ProducerCA and
 	// so on), the 24 bits of the VendorID of any other.
-	Producer uint32
+	Producer uint32 `ib:"8,24"`
 	// TrapNumber is the DeviceID in a notice that is not generic.
-	TrapNumber   TrapNumber
-	IssuerLID    ib.LID
-	NoticeToggle bool
-	NoticeCount  uint16 // 15 bits
+	TrapNumber   TrapNumber `ib:"32,16"`
+	IssuerLID    ib.LID     `ib:"48,16"`
+	NoticeToggle bool       `ib:"64,1"`
+	NoticeCount  uint16     `ib:"65,15"`
 	// Details depend on the trap number; the types with a name in ...Details
 	// read and write them.
-	Details [NoticeDetailsSize]byte
+	Details [NoticeDetailsSize]byte `ib:"80,432"`
 }
 
 // AttrNotice is the number of Notice.
 const AttrNotice mad.AttributeID = 0x0002
 
-var _ = add(Descriptor{
-	ID: AttrNotice, Name: "Notice", Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierNone, Of: OfEndPort,
-	New: func() Attribute { return new(Notice) },
-})
+var noticeFormat = add[Notice](Descriptor{ID: AttrNotice, Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierNone, Of: OfEndPort})
 
 // ID is AttrNotice.
 func (*Notice) ID() mad.AttributeID { return AttrNotice }
@@ -104,42 +98,10 @@ func (*Notice) ID() mad.AttributeID { return AttrNotice }
 func (a Notice) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads 64 bytes.
-func (n *Notice) UnmarshalBinary(data []byte) error {
-	if err := checkLength("Notice", data, mad.DataSize); err != nil {
-		return err
-	}
-	count := binary.BigEndian.Uint16(data[8:])
-	*n = Notice{
-		IsGeneric:    isSet(data[0], 7),
-		Type:         NoticeType(data[0] & 0x7F),
-		Producer:     uint24(data[1:]),
-		TrapNumber:   TrapNumber(binary.BigEndian.Uint16(data[4:])),
-		IssuerLID:    ib.LID(binary.BigEndian.Uint16(data[6:])),
-		NoticeToggle: count>>15 != 0,
-		NoticeCount:  count & 0x7FFF,
-	}
-	copy(n.Details[:], data[offNoticeDetails:])
-	return nil
-}
+func (n *Notice) UnmarshalBinary(data []byte) error { return noticeFormat.Unmarshal(n, data) }
 
 // Encode writes the 64 bytes of data.
-func (n *Notice) Encode(dst *[mad.DataSize]byte) error {
-	var w widths
-	w.check("Type", uint64(n.Type), 7)
-	w.check("Producer", uint64(n.Producer), 24)
-	w.check("NoticeCount", uint64(n.NoticeCount), 15)
-	if err := w.err("Notice"); err != nil {
-		return err
-	}
-	dst[0] = flag(n.IsGeneric, 7) | byte(n.Type)
-	putUint24(dst[1:], n.Producer)
-	binary.BigEndian.PutUint16(dst[4:], uint16(n.TrapNumber))
-	binary.BigEndian.PutUint16(dst[6:], uint16(n.IssuerLID))
-	binary.BigEndian.PutUint16(dst[8:], n.NoticeCount)
-	dst[8] |= flag(n.NoticeToggle, 7)
-	copy(dst[offNoticeDetails:], n.Details[:])
-	return nil
-}
+func (n *Notice) Encode(dst *[mad.DataSize]byte) error { return noticeFormat.Encode(n, dst[:]) }
 
 // AppendBinary appends the 64 bytes of data.
 func (n *Notice) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, n) }

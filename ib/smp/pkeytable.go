@@ -1,8 +1,6 @@
 package smp
 
 import (
-	"encoding/binary"
-
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
@@ -18,16 +16,13 @@ const (
 // PKeyTable is one block of a port's partition table: entry i of block b is
 // the P_Key index 32b+i.
 type PKeyTable struct {
-	Keys [PKeysPerBlock]ib.PKey
+	Keys [PKeysPerBlock]ib.PKey `ib:"0,512"`
 }
 
 // AttrPKeyTable is the number of PKeyTable.
 const AttrPKeyTable mad.AttributeID = 0x0016
 
-var _ = add(Descriptor{
-	ID: AttrPKeyTable, Name: "PKeyTable", Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierPortBlock, PerBlock: PKeysPerBlock, Of: OfPort,
-	New: func() Attribute { return new(PKeyTable) },
-})
+var pkeyTableFormat = add[PKeyTable](Descriptor{ID: AttrPKeyTable, Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierPortBlock, PerBlock: PKeysPerBlock, Of: OfPort})
 
 // ID is AttrPKeyTable.
 func (*PKeyTable) ID() mad.AttributeID { return AttrPKeyTable }
@@ -36,23 +31,10 @@ func (*PKeyTable) ID() mad.AttributeID { return AttrPKeyTable }
 func (a PKeyTable) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads 64 bytes.
-func (t *PKeyTable) UnmarshalBinary(data []byte) error {
-	if err := checkLength("PKeyTable", data, mad.DataSize); err != nil {
-		return err
-	}
-	for i := range t.Keys {
-		t.Keys[i] = ib.PKey(binary.BigEndian.Uint16(data[2*i:]))
-	}
-	return nil
-}
+func (t *PKeyTable) UnmarshalBinary(data []byte) error { return pkeyTableFormat.Unmarshal(t, data) }
 
 // Encode writes the 64 bytes of data; it cannot fail.
-func (t *PKeyTable) Encode(dst *[mad.DataSize]byte) error {
-	for i, key := range t.Keys {
-		binary.BigEndian.PutUint16(dst[2*i:], uint16(key))
-	}
-	return nil
-}
+func (t *PKeyTable) Encode(dst *[mad.DataSize]byte) error { return pkeyTableFormat.Encode(t, dst[:]) }
 
 // AppendBinary appends the 64 bytes of data.
 func (t *PKeyTable) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, t) }

@@ -1,8 +1,6 @@
 package smp
 
 import (
-	"encoding/binary"
-
 	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
@@ -13,27 +11,24 @@ const PortInfoExtendedSize = 22
 // PortInfoExtended holds the forward error correction of a port. The modifier
 // is the port number, as in PortInfo.
 type PortInfoExtended struct {
-	CapMask             uint32 // bit 0: the fields below are valid
-	FECModeActive       uint16 // 0 none, 1 FireCode, 2 RS, 3 low-latency RS
-	FDRFECModeSupported uint16
-	FDRFECModeEnabled   uint16
-	EDRFECModeSupported uint16
-	EDRFECModeEnabled   uint16
-	HDRFECModeSupported uint16
-	HDRFECModeEnabled   uint16
-	NDRFECModeSupported uint16
-	NDRFECModeEnabled   uint16
+	CapMask             uint32 `ib:"0,32"`  // bit 0: the fields below are valid
+	FECModeActive       uint16 `ib:"32,16"` // 0 none, 1 FireCode, 2 RS, 3 low-latency RS
+	FDRFECModeSupported uint16 `ib:"48,16"`
+	FDRFECModeEnabled   uint16 `ib:"64,16"`
+	EDRFECModeSupported uint16 `ib:"80,16"`
+	EDRFECModeEnabled   uint16 `ib:"96,16"`
+	HDRFECModeSupported uint16 `ib:"112,16"`
+	HDRFECModeEnabled   uint16 `ib:"128,16"`
+	NDRFECModeSupported uint16 `ib:"144,16"`
+	NDRFECModeEnabled   uint16 `ib:"160,16"`
 
-	spare spare
+	spare spare `ib:"spare"`
 }
 
 // AttrPortInfoExtended is the number of PortInfoExtended.
 const AttrPortInfoExtended mad.AttributeID = 0x0033
 
-var _ = add(Descriptor{
-	ID: AttrPortInfoExtended, Name: "PortInfoExtended", Size: PortInfoExtendedSize, Access: AccessGetSet, Modifier: ModifierPort, Of: OfPort,
-	New: func() Attribute { return new(PortInfoExtended) },
-})
+var portInfoExtendedFormat = add[PortInfoExtended](Descriptor{ID: AttrPortInfoExtended, Size: PortInfoExtendedSize, Access: AccessGetSet, Modifier: ModifierPort, Of: OfPort})
 
 // ID is AttrPortInfoExtended.
 func (*PortInfoExtended) ID() mad.AttributeID { return AttrPortInfoExtended }
@@ -43,39 +38,12 @@ func (a PortInfoExtended) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads PortInfoExtendedSize bytes.
 func (p *PortInfoExtended) UnmarshalBinary(data []byte) error {
-	if err := checkLength("PortInfoExtended", data, PortInfoExtendedSize); err != nil {
-		return err
-	}
-	*p = PortInfoExtended{
-		CapMask:             binary.BigEndian.Uint32(data[0:]),
-		FECModeActive:       binary.BigEndian.Uint16(data[4:]),
-		FDRFECModeSupported: binary.BigEndian.Uint16(data[6:]),
-		FDRFECModeEnabled:   binary.BigEndian.Uint16(data[8:]),
-		EDRFECModeSupported: binary.BigEndian.Uint16(data[10:]),
-		EDRFECModeEnabled:   binary.BigEndian.Uint16(data[12:]),
-		HDRFECModeSupported: binary.BigEndian.Uint16(data[14:]),
-		HDRFECModeEnabled:   binary.BigEndian.Uint16(data[16:]),
-		NDRFECModeSupported: binary.BigEndian.Uint16(data[18:]),
-		NDRFECModeEnabled:   binary.BigEndian.Uint16(data[20:]),
-	}
-	copy(p.spare[PortInfoExtendedSize:], data[PortInfoExtendedSize:])
-	return nil
+	return portInfoExtendedFormat.Unmarshal(p, data)
 }
 
 // Encode writes the 64 bytes of data; it cannot fail.
 func (p *PortInfoExtended) Encode(dst *[mad.DataSize]byte) error {
-	*dst = p.spare
-	binary.BigEndian.PutUint32(dst[0:], p.CapMask)
-	binary.BigEndian.PutUint16(dst[4:], p.FECModeActive)
-	binary.BigEndian.PutUint16(dst[6:], p.FDRFECModeSupported)
-	binary.BigEndian.PutUint16(dst[8:], p.FDRFECModeEnabled)
-	binary.BigEndian.PutUint16(dst[10:], p.EDRFECModeSupported)
-	binary.BigEndian.PutUint16(dst[12:], p.EDRFECModeEnabled)
-	binary.BigEndian.PutUint16(dst[14:], p.HDRFECModeSupported)
-	binary.BigEndian.PutUint16(dst[16:], p.HDRFECModeEnabled)
-	binary.BigEndian.PutUint16(dst[18:], p.NDRFECModeSupported)
-	binary.BigEndian.PutUint16(dst[20:], p.NDRFECModeEnabled)
-	return nil
+	return portInfoExtendedFormat.Encode(p, dst[:])
 }
 
 // AppendBinary appends the 64 bytes of data.

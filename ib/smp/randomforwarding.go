@@ -1,8 +1,6 @@
 package smp
 
 import (
-	"encoding/binary"
-
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
@@ -16,10 +14,10 @@ const (
 
 // RandomEntry sends the LIDs of one end port to an exit port.
 type RandomEntry struct {
-	LID   ib.LID // base LID
-	Valid bool   // false: the entry is empty
-	LMC   ib.LMC // 3 bits: so many low bits of LID do not count
-	Port  ib.PortNum
+	LID   ib.LID     `ib:"0,16"` // base LID
+	Valid bool       `ib:"16,1"` // false: the entry is empty
+	LMC   ib.LMC     `ib:"17,3"` // so many low bits of LID do not count
+	Port  ib.PortNum `ib:"24,8"`
 }
 
 // Covers reports whether the entry holds the exit port of lid.
@@ -30,18 +28,15 @@ func (e RandomEntry) Covers(lid ib.LID) bool {
 // RandomForwardingTable is one block of a switch's unicast table in which each
 // entry names its LIDs.
 type RandomForwardingTable struct {
-	Entries [RandomEntriesPerBlock]RandomEntry
+	Entries [RandomEntriesPerBlock]RandomEntry `ib:"0,512"`
 
-	spare spare
+	spare spare `ib:"spare"`
 }
 
 // AttrRandomForwardingTable is the number of RandomForwardingTable.
 const AttrRandomForwardingTable mad.AttributeID = 0x001A
 
-var _ = add(Descriptor{
-	ID: AttrRandomForwardingTable, Name: "RandomForwardingTable", Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierBlock, PerBlock: RandomEntriesPerBlock, Of: OfSwitch,
-	New: func() Attribute { return new(RandomForwardingTable) },
-})
+var randomForwardingTableFormat = add[RandomForwardingTable](Descriptor{ID: AttrRandomForwardingTable, Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierBlock, PerBlock: RandomEntriesPerBlock, Of: OfSwitch})
 
 // ID is AttrRandomForwardingTable.
 func (*RandomForwardingTable) ID() mad.AttributeID { return AttrRandomForwardingTable }
@@ -51,40 +46,12 @@ func (a RandomForwardingTable) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads 64 bytes.
 func (t *RandomForwardingTable) UnmarshalBinary(data []byte) error {
-	if err := checkLength("RandomForwardingTable", data, mad.DataSize); err != nil {
-		return err
-	}
-	*t = RandomForwardingTable{}
-	for i := range t.Entries {
-		at := data[4*i : 4*i+4]
-		t.Entries[i] = RandomEntry{
-			LID:   ib.LID(binary.BigEndian.Uint16(at)),
-			Valid: isSet(at[2], 7),
-			LMC:   ib.LMC(at[2] >> 4 & 7),
-			Port:  ib.PortNum(at[3]),
-		}
-		t.spare[4*i+2] = at[2] & 0x0F
-	}
-	return nil
+	return randomForwardingTableFormat.Unmarshal(t, data)
 }
 
 // Encode writes the 64 bytes of data.
 func (t *RandomForwardingTable) Encode(dst *[mad.DataSize]byte) error {
-	var w widths
-	for i := range t.Entries {
-		w.check("LMC", uint64(t.Entries[i].LMC), 3)
-	}
-	if err := w.err("RandomForwardingTable"); err != nil {
-		return err
-	}
-	*dst = t.spare
-	for i, e := range t.Entries {
-		at := dst[4*i : 4*i+4]
-		binary.BigEndian.PutUint16(at, uint16(e.LID))
-		at[2] |= flag(e.Valid, 7) | byte(e.LMC)<<4
-		at[3] = byte(e.Port)
-	}
-	return nil
+	return randomForwardingTableFormat.Encode(t, dst[:])
 }
 
 // AppendBinary appends the 64 bytes of data.

@@ -1,8 +1,6 @@
 package smp
 
 import (
-	"bytes"
-
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
@@ -17,20 +15,17 @@ const SLCount = 16
 // SLToVLMappingTable maps each service level to a virtual lane; virtual lane 15 means
 // that packets of the level are dropped.
 type SLToVLMappingTable struct {
-	VLs [SLCount]ib.VL // 4 bits each, indexed by ib.SL
+	VLs [SLCount]ib.VL `ib:"0,64"` // 4 bits each, indexed by ib.SL
 
 	// rest are the bytes behind the map when any of them is not zero. A large
 	// switch has more than a thousand of these tables: 64 bytes more would count.
-	rest string
+	rest string `ib:"spare"`
 }
 
 // AttrSLToVLMappingTable is the number of SLToVLMappingTable.
 const AttrSLToVLMappingTable mad.AttributeID = 0x0017
 
-var _ = add(Descriptor{
-	ID: AttrSLToVLMappingTable, Name: "SLToVLMappingTable", Size: SLToVLMappingTableSize, Access: AccessGetSet, Modifier: ModifierInputOutput, Of: OfPort,
-	New: func() Attribute { return new(SLToVLMappingTable) },
-})
+var slToVLMappingTableFormat = add[SLToVLMappingTable](Descriptor{ID: AttrSLToVLMappingTable, Size: SLToVLMappingTableSize, Access: AccessGetSet, Modifier: ModifierInputOutput, Of: OfPort})
 
 // ID is AttrSLToVLMappingTable.
 func (*SLToVLMappingTable) ID() mad.AttributeID { return AttrSLToVLMappingTable }
@@ -40,35 +35,12 @@ func (a SLToVLMappingTable) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads SLToVLMappingTableSize bytes.
 func (t *SLToVLMappingTable) UnmarshalBinary(data []byte) error {
-	if err := checkLength("SLToVLMappingTable", data, SLToVLMappingTableSize); err != nil {
-		return err
-	}
-	*t = SLToVLMappingTable{}
-	for i, b := range data[:SLToVLMappingTableSize] {
-		t.VLs[2*i] = ib.VL(b >> 4)
-		t.VLs[2*i+1] = ib.VL(b & 0x0F)
-	}
-	if rest := bytes.TrimRight(data[SLToVLMappingTableSize:], "\x00"); len(rest) > 0 {
-		t.rest = string(rest)
-	}
-	return nil
+	return slToVLMappingTableFormat.Unmarshal(t, data)
 }
 
 // Encode writes the 64 bytes of data.
 func (t *SLToVLMappingTable) Encode(dst *[mad.DataSize]byte) error {
-	var w widths
-	for _, vl := range t.VLs {
-		w.check("VLs", uint64(vl), 4)
-	}
-	if err := w.err("SLToVLMappingTable"); err != nil {
-		return err
-	}
-	clear(dst[:])
-	copy(dst[SLToVLMappingTableSize:], t.rest)
-	for i := range SLToVLMappingTableSize {
-		dst[i] = byte(t.VLs[2*i])<<4 | byte(t.VLs[2*i+1])
-	}
-	return nil
+	return slToVLMappingTableFormat.Encode(t, dst[:])
 }
 
 // AppendBinary appends the 64 bytes of data.

@@ -1,8 +1,6 @@
 package smp
 
 import (
-	"encoding/binary"
-
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
@@ -46,22 +44,19 @@ func (c SMControl) IsValid() bool { return c >= SMControlHandover && c <= SMCont
 // SMInfo describes a subnet manager. All of it is read only; a Set is a
 // control packet and carries the SMInfo of its sender.
 type SMInfo struct {
-	GUID     ib.PortGUID // of the port that the subnet manager is behind
-	SMKey    ib.SMKey    // 0 for a requester that has not proved its authority
-	ActCount uint32      // grows with every act of the subnet manager
-	Priority uint8       // 4 bits, 15 is the highest
-	SMState  SMState     // 4 bits
+	GUID     ib.PortGUID `ib:"0,64"`   // of the port that the subnet manager is behind
+	SMKey    ib.SMKey    `ib:"64,64"`  // 0 for a requester that has not proved its authority
+	ActCount uint32      `ib:"128,32"` // grows with every act of the subnet manager
+	Priority uint8       `ib:"160,4"`  // 15 is the highest
+	SMState  SMState     `ib:"164,4"`
 
-	spare spare
+	spare spare `ib:"spare"`
 }
 
 // AttrSMInfo is the number of SMInfo.
 const AttrSMInfo mad.AttributeID = 0x0020
 
-var _ = add(Descriptor{
-	ID: AttrSMInfo, Name: "SMInfo", Size: SMInfoSize, Access: AccessGetSet, Modifier: ModifierControl, Of: OfEndPort,
-	New: func() Attribute { return new(SMInfo) },
-})
+var smInfoFormat = add[SMInfo](Descriptor{ID: AttrSMInfo, Size: SMInfoSize, Access: AccessGetSet, Modifier: ModifierControl, Of: OfEndPort})
 
 // ID is AttrSMInfo.
 func (*SMInfo) ID() mad.AttributeID { return AttrSMInfo }
@@ -70,36 +65,10 @@ func (*SMInfo) ID() mad.AttributeID { return AttrSMInfo }
 func (a SMInfo) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads SMInfoSize bytes.
-func (s *SMInfo) UnmarshalBinary(data []byte) error {
-	if err := checkLength("SMInfo", data, SMInfoSize); err != nil {
-		return err
-	}
-	*s = SMInfo{
-		GUID:     ib.PortGUID(binary.BigEndian.Uint64(data[0:])),
-		SMKey:    ib.SMKey(binary.BigEndian.Uint64(data[8:])),
-		ActCount: binary.BigEndian.Uint32(data[16:]),
-		Priority: data[20] >> 4,
-		SMState:  SMState(data[20] & 0x0F),
-	}
-	copy(s.spare[SMInfoSize:], data[SMInfoSize:])
-	return nil
-}
+func (s *SMInfo) UnmarshalBinary(data []byte) error { return smInfoFormat.Unmarshal(s, data) }
 
 // Encode writes the 64 bytes of data.
-func (s *SMInfo) Encode(dst *[mad.DataSize]byte) error {
-	var w widths
-	w.check("Priority", uint64(s.Priority), 4)
-	w.check("SMState", uint64(s.SMState), 4)
-	if err := w.err("SMInfo"); err != nil {
-		return err
-	}
-	*dst = s.spare
-	binary.BigEndian.PutUint64(dst[0:], uint64(s.GUID))
-	binary.BigEndian.PutUint64(dst[8:], uint64(s.SMKey))
-	binary.BigEndian.PutUint32(dst[16:], s.ActCount)
-	dst[20] = s.Priority<<4 | byte(s.SMState)
-	return nil
-}
+func (s *SMInfo) Encode(dst *[mad.DataSize]byte) error { return smInfoFormat.Encode(s, dst[:]) }
 
 // AppendBinary appends the 64 bytes of data.
 func (s *SMInfo) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, s) }

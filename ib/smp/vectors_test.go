@@ -246,16 +246,31 @@ func plainHex(s string) string {
 	return s
 }
 
-func BenchmarkPortInfo(b *testing.B) {
-	v, err := vectors.Load("PortInfo")
-	if err != nil {
-		b.Fatal(err)
-	}
-	var p PortInfo
-	var dst [mad.DataSize]byte
-	for b.Loop() {
-		if p.UnmarshalBinary(v.Attribute) != nil || p.Encode(&dst) != nil {
-			b.Fatal("not coded")
+// BenchmarkAttributes reads and writes what a sweep asks every device for.
+func BenchmarkAttributes(b *testing.B) {
+	for _, c := range codecs {
+		if !slices.Contains([]string{"PortInfo", "NodeInfo", "SwitchInfo", "P_KeyTable"}, c.name) {
+			continue
 		}
+		v, err := vectors.Load(c.name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		a := c.make()
+		data, dst := v.MAD[mad.DataOffset:mad.DataOffset+mad.DataSize], [mad.DataSize]byte{}
+		b.Run(c.name+"/decode", func(b *testing.B) {
+			for b.Loop() {
+				if a.UnmarshalBinary(data) != nil {
+					b.Fatal("not decoded")
+				}
+			}
+		})
+		b.Run(c.name+"/encode", func(b *testing.B) {
+			for b.Loop() {
+				if a.Encode(&dst) != nil {
+					b.Fatal("not encoded")
+				}
+			}
+		})
 	}
 }

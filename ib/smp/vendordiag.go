@@ -1,8 +1,6 @@
 package smp
 
 import (
-	"encoding/binary"
-
 	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
@@ -13,17 +11,14 @@ const VendorDiagDataSize = 62
 // VendorDiag is one block of a chain of diagnostic data. The modifier is the
 // index of the block. Read only.
 type VendorDiag struct {
-	NextIndex uint16 // of the next block of the chain, 0 at its end
-	DiagData  [VendorDiagDataSize]byte
+	NextIndex uint16                   `ib:"0,16"` // of the next block of the chain, 0 at its end
+	DiagData  [VendorDiagDataSize]byte `ib:"16,496"`
 }
 
 // AttrVendorDiag is the number of VendorDiag.
 const AttrVendorDiag mad.AttributeID = 0x0030
 
-var _ = add(Descriptor{
-	ID: AttrVendorDiag, Name: "VendorDiag", Size: mad.DataSize, Access: AccessGet, Modifier: ModifierBlock, Of: OfEndPort,
-	New: func() Attribute { return new(VendorDiag) },
-})
+var vendorDiagFormat = add[VendorDiag](Descriptor{ID: AttrVendorDiag, Size: mad.DataSize, Access: AccessGet, Modifier: ModifierBlock, Of: OfEndPort})
 
 // ID is AttrVendorDiag.
 func (*VendorDiag) ID() mad.AttributeID { return AttrVendorDiag }
@@ -32,21 +27,10 @@ func (*VendorDiag) ID() mad.AttributeID { return AttrVendorDiag }
 func (a VendorDiag) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads 64 bytes.
-func (d *VendorDiag) UnmarshalBinary(data []byte) error {
-	if err := checkLength("VendorDiag", data, mad.DataSize); err != nil {
-		return err
-	}
-	d.NextIndex = binary.BigEndian.Uint16(data)
-	copy(d.DiagData[:], data[2:])
-	return nil
-}
+func (d *VendorDiag) UnmarshalBinary(data []byte) error { return vendorDiagFormat.Unmarshal(d, data) }
 
 // Encode writes the 64 bytes of data; it cannot fail.
-func (d *VendorDiag) Encode(dst *[mad.DataSize]byte) error {
-	binary.BigEndian.PutUint16(dst[:], d.NextIndex)
-	copy(dst[2:], d.DiagData[:])
-	return nil
-}
+func (d *VendorDiag) Encode(dst *[mad.DataSize]byte) error { return vendorDiagFormat.Encode(d, dst[:]) }
 
 // AppendBinary appends the 64 bytes of data.
 func (d *VendorDiag) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, d) }

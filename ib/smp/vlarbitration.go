@@ -15,25 +15,22 @@ const (
 
 // VLArbitrationEntry gives a virtual lane its turn.
 type VLArbitrationEntry struct {
-	VL     ib.VL // 4 bits
-	Weight uint8 // units of 64 bytes; 0 skips the entry
+	VL     ib.VL `ib:"4,4"`
+	Weight uint8 `ib:"8,8"` // units of 64 bytes; 0 skips the entry
 }
 
 // VLArbitrationTable is one half of a port's high-priority or low-priority
 // table.
 type VLArbitrationTable struct {
-	Entries [VLArbitrationPerPart]VLArbitrationEntry
+	Entries [VLArbitrationPerPart]VLArbitrationEntry `ib:"0,512"`
 
-	spare spare
+	spare spare `ib:"spare"`
 }
 
 // AttrVLArbitrationTable is the number of VLArbitrationTable.
 const AttrVLArbitrationTable mad.AttributeID = 0x0018
 
-var _ = add(Descriptor{
-	ID: AttrVLArbitrationTable, Name: "VLArbitrationTable", Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierPartPort, Of: OfPort,
-	New: func() Attribute { return new(VLArbitrationTable) },
-})
+var vlArbitrationTableFormat = add[VLArbitrationTable](Descriptor{ID: AttrVLArbitrationTable, Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierPartPort, Of: OfPort})
 
 // ID is AttrVLArbitrationTable.
 func (*VLArbitrationTable) ID() mad.AttributeID { return AttrVLArbitrationTable }
@@ -43,32 +40,12 @@ func (a VLArbitrationTable) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads 64 bytes.
 func (t *VLArbitrationTable) UnmarshalBinary(data []byte) error {
-	if err := checkLength("VLArbitrationTable", data, mad.DataSize); err != nil {
-		return err
-	}
-	*t = VLArbitrationTable{}
-	for i := range t.Entries {
-		t.Entries[i] = VLArbitrationEntry{VL: ib.VL(data[2*i] & 0x0F), Weight: data[2*i+1]}
-		t.spare[2*i] = data[2*i] & 0xF0
-	}
-	return nil
+	return vlArbitrationTableFormat.Unmarshal(t, data)
 }
 
 // Encode writes the 64 bytes of data.
 func (t *VLArbitrationTable) Encode(dst *[mad.DataSize]byte) error {
-	var w widths
-	for i := range t.Entries {
-		w.check("VL", uint64(t.Entries[i].VL), 4)
-	}
-	if err := w.err("VLArbitrationTable"); err != nil {
-		return err
-	}
-	*dst = t.spare
-	for i, e := range t.Entries {
-		dst[2*i] |= byte(e.VL)
-		dst[2*i+1] = e.Weight
-	}
-	return nil
+	return vlArbitrationTableFormat.Encode(t, dst[:])
 }
 
 // AppendBinary appends the 64 bytes of data.
