@@ -72,7 +72,7 @@ func (h *host) Follow(f mastership.Effects) {
 		h.standby, h.ownLID, h.agenda.retryAt = standby{}, ownLID{}, h.now+watch.StandbyReads
 		h.hosts.succeeds, h.hosts.unasked = false, false
 		h.emit(event.Deferred{Reason: f.Why})
-		h.resign()
+		h.phase.resign(h.Engine)
 	}
 	h.restoreKeys()
 }
@@ -90,7 +90,7 @@ func (e *Engine) openMastership(c Config) {
 
 // startElection reads SMInfo of every other port with IsSM set.
 func (e *Engine) startElection(now time.Duration) {
-	e.step(onMasterUnknown)
+	e.step(onMasterUnknown, other{is: stateElecting})
 	e.agenda.election = ""
 	e.master.Close()
 	if err := e.lockedOut(e.fabric); err != nil {
@@ -149,26 +149,9 @@ func (e *Engine) electedNamed(now time.Duration) {
 // isMaster reports whether this manager is master. Whether it may write now, MayWrite reports.
 func (e *Engine) isMaster() bool { return e.master.IsMaster() }
 
-// resign ends all writing, since only a master writes.
-func (e *Engine) resign() {
-	switch e.state {
-	case stateWatching, stateHeld:
-		e.step(onDeposed)
-	case statePausing:
-		e.step(onDeposed)
-		e.sweep.discovery = nil
-	case stateSweeping:
-		e.sweep.discovery.WriteNothing()
-	case stateApplying, stateKeying, stateReleasing, stateAnnouncing:
-		if e.writing.run != nil { // none while a LID moves
-			e.writing.run.Stop()
-		}
-	}
-}
-
 // tickPeers advances the time of the election.
 func (e *Engine) tickPeers(now time.Duration) {
-	if e.state != stateReleasing { // an offer stands until it can be sent
+	if e.state() != stateReleasing { // an offer stands until it can be sent
 		e.master.Tick(now)
 	}
 }

@@ -76,7 +76,7 @@ func New(c Config, p *policy.Policy, observe func(event.Event)) *Engine {
 	if observe == nil {
 		observe = func(event.Event) {}
 	}
-	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe, agenda: newAgenda()}
+	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe, agenda: newAgenda(), machine: machine{phase: unstarted{}}}
 	e.openKeys()
 	e.names.Known = c.Known.Names
 	e.cabling.list = c.Cables
@@ -180,24 +180,8 @@ func (e *Engine) Expire(now time.Duration) {
 	}
 	e.window.Expire(now)
 	e.beside.window.Expire(now)
-	if e.state == stateNarrowing && e.narrowing.expire(now) {
-		e.narrowed()
-	}
-	e.watchGuards(now)
-	e.askMutes(now)
-	e.tickPeers(now)
-	if e.state == stateWatching && now >= e.round.next {
-		e.startCheck()
-	}
-	if e.state == statePausing && now >= e.pauseEnds() {
-		e.paused()
-	}
+	e.phase.expire(e, now)
 	e.goOn(now)
-}
-
-// atRest reports whether nothing is under way.
-func (e *Engine) atRest() bool {
-	return e.state == stateWatching || e.state == stateStandby || e.state == stateRefused || e.state == stateHeld
 }
 
 // goOn goes on as far as it can without an answer.
@@ -210,64 +194,15 @@ func (e *Engine) goOn(now time.Duration) {
 	e.abandonReading()
 	e.giveWay(now)
 	e.recover()
-	for e.window.Idle() && e.advance(now) {
+	for e.window.Idle() && e.phase.advance(e, now) {
 		e.recover()
 	}
-}
-
-// advance takes the step that is due when every request has ended; false
-// means that there is none.
-func (e *Engine) advance(now time.Duration) bool {
-	switch e.state {
-	case stateSweeping:
-		if e.sweep.discovery.Advance() {
-			e.swept(now)
-		}
-	case stateElecting:
-		if e.master.Awaits() {
-			return false
-		}
-		e.elected(now)
-	case stateHeld, statePausing:
-		return false
-	case stateKeying:
-		return e.keepOn(now)
-	case stateAnnouncing:
-		e.announced(now)
-	case stateRefreshing:
-		e.refreshed(now)
-	case stateReading:
-		if e.sweep.discovery.Advance() {
-			e.rested(now)
-		}
-	case stateReleasing:
-		return e.releasing(now)
-	case stateNarrowing:
-		e.narrowed()
-	case stateApplying:
-		if e.isMaster() && !e.MayWrite() {
-			return false // another manager may have written what would be proved
-		}
-		if e.writing.run.Advance() {
-			if e.config.Hold {
-				return e.carriedOut(now)
-			}
-			e.applied(now)
-		} else {
-			e.enterStage()
-		}
-	case stateChecking:
-		e.checked(now)
-	case stateWatching, stateRefused, stateStandby:
-		return e.startNext(now)
-	}
-	return true
 }
 
 func (e *Engine) startSweep() {
 	e.cancelLooks()
 	e.sweep.counts.Full++
-	e.step(onSubnetUnread)
+	e.step(onSubnetUnread, other{is: stateSweeping})
 	e.round.next = 0
 	e.sweep.links = false
 	e.agenda.sweeping()
@@ -416,18 +351,4 @@ func (e *Engine) applied(now time.Duration) {
 	if e.proof.strangers && e.agenda.retryAt == 0 {
 		e.agenda.retryAt = now + e.config.DriftPeriod
 	}
-}
-
-// rest ends what is under way, for a reason.
-func (e *Engine) rest(now time.Duration, why trigger) {
-	if e.leadsTo(why) == stateWatching && !e.isMaster() {
-		why = onDeposed // mastership went while the pass was under way
-	}
-	e.step(why)
-	e.sweep.discovery = nil
-	if e.round.next == 0 || e.state != stateWatching {
-		e.round.next = now + e.config.SweepInterval
-	}
-	e.agenda.sweepFrom = now + minSweepGap
-	e.begin(event.PhaseWatch)
 }

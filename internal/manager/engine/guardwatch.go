@@ -35,7 +35,7 @@ func (e *Engine) GuardPeriod() time.Duration {
 }
 
 // watchGuards asks for the next guards when they are due. It goes on while nothing else
-// does, and during light sweeps.
+// does, and during light sweeps. guardsDue is when that is.
 func (e *Engine) watchGuards(now time.Duration) {
 	if !e.guarding() {
 		return
@@ -54,9 +54,15 @@ func (e *Engine) watchGuards(now time.Duration) {
 	})
 }
 
-// guarding reports whether guards are monitored now.
+func (e *Engine) guardsDue(sooner func(time.Duration)) {
+	if e.guarding() {
+		sooner(e.beside.guards.At())
+	}
+}
+
+// guarding reports whether there are guards to monitor.
 func (e *Engine) guarding() bool {
-	return e.config.WatchesGuards() && e.desired != nil && (e.state == stateWatching || e.state == stateChecking) && e.beside.guards.Len() > 0
+	return e.config.WatchesGuards() && e.desired != nil && e.beside.guards.Len() > 0
 }
 
 // foreign counts a foreign change that gave a port more than it should have: a port that

@@ -36,13 +36,13 @@ func (e *Engine) delaysHandover(m mastership.Message) bool {
 
 // mustReleaseKeys reports whether the M_Keys have to be cleared now.
 func (e *Engine) mustReleaseKeys() bool {
-	return e.handover.open && e.state == stateWatching && e.isMaster() && e.master.Offers()
+	return e.handover.open && e.isMaster() && e.master.Offers()
 }
 
 // release clears the M_Key of every port.
 func (e *Engine) release() {
 	e.cancelLooks()
-	e.step(onHandover)
+	e.step(onHandover, other{is: stateReleasing})
 	e.writing = writing{run: apply.Start(e.window, e.keys.Release(e.fabric, e.ends), e.config.Limits.Window)}
 }
 

@@ -9,6 +9,13 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
+// held is the phase of an engine with Config.Hold that waits for Carry: it starts nothing by itself.
+type held struct{ base }
+
+func (held) state() state { return stateHeld }
+
+func (held) resign(e *Engine) { e.step(onDeposed, standingBy{}) }
+
 // Carried is the result of the last Carry or Reread.
 type Carried struct {
 	// Failures are writes that did not hold; after the first nothing more was
@@ -26,7 +33,7 @@ var ErrNotHeld = errors.New("not the master of the subnet, or not at rest")
 
 // Held reports whether an engine with Config.Hold has read the subnet, is master of it,
 // and waits for Carry.
-func (e *Engine) Held() bool { return e.state == stateHeld }
+func (e *Engine) Held() bool { return e.state() == stateHeld }
 
 // Carry starts to write what the fabric lacks of d, in the order of package plan, and
 // stops at the first write that fails. The engine is held again when all requests have
@@ -36,7 +43,7 @@ func (e *Engine) Carry(d *observed.Desired) error {
 		return ErrNotHeld
 	}
 	e.carried = Carried{}
-	e.step(onCarry)
+	e.step(onCarry, other{is: stateApplying})
 	e.writing = writing{run: apply.Start(e.window, plan.Diff(e.fabric, d), e.config.Limits.Window)}
 	e.writing.run.Strict()
 	e.goOn(0)

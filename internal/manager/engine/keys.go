@@ -40,7 +40,7 @@ func (e *Engine) KeysKept(version uint64) { e.keys.Keep(version) }
 // KeysNotKept says that the book could not be stored: the ports that wait for it get no
 // new key until KeysKept, or the next full sweep.
 func (e *Engine) KeysNotKept(err error) {
-	if e.state == stateKeying && e.awaitsKeeping() {
+	if e.state() == stateKeying && e.awaitsKeeping() {
 		e.emit(event.Warned{Text: fmt.Sprintf("M_Keys stay as they are: what is needed to find them again could not be kept: %v", err)})
 		e.writing.run.Stop()
 		e.keys.Abandon()
@@ -61,7 +61,7 @@ func (e *Engine) RenewKeys(guids ...ib.PortGUID) (n int) {
 
 // rekeys reports whether keys are to be changed and nothing else is under way.
 func (e *Engine) rekeys() bool {
-	return e.keys.Due && e.state == stateWatching && e.desired != nil && e.isMaster()
+	return e.keys.Due && e.watches()
 }
 
 // lockedOut returns an error if the devices of a subnet, before the first policy, do not
@@ -71,19 +71,6 @@ func (e *Engine) lockedOut(f *observed.Fabric) error {
 		return nil
 	}
 	return mkey.LockedOut(f)
-}
-
-// lockOut ends a pass of a manager that devices do not let in. Where other managers store
-// keys too, those are read again before it is refused.
-func (e *Engine) lockOut(now time.Duration, err error) {
-	if e.keys.LockOut(err) {
-		e.refuse(now, nil, err)
-		return
-	}
-	e.emit(event.LockedOut{Err: err})
-	e.policy, e.agenda.policy = e.wanted(), nil // a new one waits for the next try too
-	e.rest(now, onLockedOut)
-	e.agenda.retryAt = now + e.config.DriftPeriod
 }
 
 // KeysRead tells, after event.LockedOut, that the book has the keys that other managers
@@ -103,7 +90,7 @@ func (e *Engine) secure(now time.Duration) {
 	if err != nil {
 		e.emit(event.Warned{Text: err.Error()})
 	}
-	e.step(onKeysDue)
+	e.step(onKeysDue, other{is: stateKeying})
 	e.writing = writing{run: apply.Start(e.window, p, e.config.Limits.Window)}
 }
 
@@ -138,7 +125,7 @@ func (e *Engine) secured(now time.Duration) {
 	case len(locked) > 0 && !e.settled:
 		e.lockOut(now, &mkey.LockedError{Ports: locked})
 	case e.sweep.discovery == nil:
-		e.step(onDone)
+		e.step(onDone, watching{})
 		e.agenda.restate = e.agenda.restate || e.keys.Unset < unset // the last result counts them as failures
 		e.begin(event.PhaseWatch)
 	default:
@@ -149,7 +136,7 @@ func (e *Engine) secured(now time.Duration) {
 // readRest reads the tables, with the present keys, and reads again what was read of the
 // guards before there were any.
 func (e *Engine) readRest() {
-	e.step(onTablesUnread)
+	e.step(onTablesUnread, other{is: stateReading})
 	e.begin(event.PhaseTables)
 	for _, p := range mkey.GuardPorts(e.fabric) {
 		e.reread(p, smp.AttrPortInfo, p.PortInfoBlock(), nil)

@@ -61,7 +61,7 @@ func (e *Engine) tellUngrouped(old []desired.MulticastFault) {
 // regroups reports whether the groups have changed and no task is due that handles them
 // too.
 func (e *Engine) regroups() bool {
-	return e.multicast.fresh && e.state == stateWatching && e.desired != nil && e.agenda.policy == nil
+	return e.multicast.fresh && e.desired != nil && e.agenda.policy == nil
 }
 
 // regroup starts to write the changes of the groups. Other due tasks stay due: hosts that
@@ -99,5 +99,5 @@ func (e *Engine) regrouped() {
 		e.listChecks()
 	}
 	e.writing = writing{}
-	e.step(onDone)
+	e.step(onDone, watching{})
 }

@@ -55,9 +55,9 @@ func (e *Engine) dropWork(why trigger) {
 	e.bounds.others = true
 	e.sweep.before, e.agenda.wayFor = snapshot{}, e.agenda.policy
 	if e.isMaster() {
-		e.step(why)
+		e.step(why, watching{})
 	} else {
-		e.step(onLostMeanwhile)
+		e.step(onLostMeanwhile, standingBy{})
 	}
 	e.agenda.wantSweepAt(e.now, "another manager may have written while this one did not run")
 }

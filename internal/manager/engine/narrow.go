@@ -47,45 +47,10 @@ const narrowMost = time.Second
 // so that it does not delay the interrupting policy again.
 const revisitRest = 100 * time.Millisecond
 
-// giveWay interrupts what is under way for a new policy.
-func (e *Engine) giveWay(now time.Duration) {
-	if e.agenda.policy == nil || e.agenda.policy == e.agenda.wayFor || !e.settled || !e.isMaster() || e.config.Hold {
-		return
-	}
-	switch e.state {
-	case stateSweeping:
-		if e.sweep.links {
-			e.sweep.links = false // the links that moved are followed later
-			e.agenda.links.Interrupted(now + revisitRest)
-		} else {
-			e.agenda.wantSweepAt(now, "a new policy came while the subnet was read")
-		}
-		e.sweep.discovery = nil
-	case stateReading:
-		e.agenda.wantSweepAt(now, "a new policy came while the subnet was read")
-		e.sweep.discovery = nil
-	case stateElecting:
-		e.agenda.wantElection("a new policy came meanwhile")
-	case stateChecking:
-		e.round.cursor, e.round.next = e.round.from, now
-	case stateApplying:
-		if !e.writing.yields() {
-			return
-		}
-		e.writing.run.Abort()
-		e.writing = writing{} // the pass finds what was to be written
-	default:
-		return
-	}
-	e.agenda.wayFor = e.agenda.policy
-	e.window.Forget()
-	e.step(onGivesWay)
-}
-
 // narrowsFirst reports whether the revocations of a new policy are to be written before
 // anything else. Where another manager may have written since, all is read before.
 func (e *Engine) narrowsFirst(now time.Duration) bool {
-	return e.agenda.policy != e.agenda.narrowed && e.settled && !e.bounds.others && e.state == stateWatching && e.isMaster() && !e.config.Hold &&
+	return e.agenda.policy != e.agenda.narrowed && e.settled && !e.bounds.others && e.isMaster() && !e.config.Hold &&
 		(e.agenda.sweep != "" || e.agenda.election != "" || e.looksAtSwitch(now))
 }
 
@@ -112,12 +77,12 @@ func (e *Engine) narrow(now time.Duration) bool {
 	}
 	e.cancelLooks()
 	e.begin(event.PhaseNarrow)
-	e.step(onRevoked)
+	e.step(onRevoked, other{is: stateNarrowing})
 	return true
 }
 
 // narrowed ends what narrow began.
 func (e *Engine) narrowed() {
 	e.narrowing = nil
-	e.step(onDone)
+	e.step(onDone, watching{})
 }

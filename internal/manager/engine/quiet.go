@@ -42,12 +42,10 @@ func (e *Engine) abandonReading() {
 	if !e.master.Wait.Abandon {
 		return
 	}
-	e.master.Wait.Abandon = false
-	switch e.state {
-	case stateSweeping, stateElecting, stateReading, stateRefreshing, stateChecking:
+	if e.master.Wait.Abandon = false; table[e.state()][onTakeover] != 0 {
 		e.window.Forget()
 		e.sweep.end()
-		e.step(onTakeover)
+		e.step(onTakeover, standingBy{})
 	}
 }
 
@@ -95,7 +93,7 @@ func (e *Engine) tried(now time.Duration) {
 const cutOffAgain = 500 * time.Millisecond
 
 func (e *Engine) pause() {
-	e.step(onMustWait)
+	e.step(onMustWait, other{is: statePausing})
 	e.round.next = e.now + mastership.Patience
 	if !e.settled && len(e.faults) > 0 {
 		e.round.next = e.now + cutOffAgain
@@ -115,7 +113,7 @@ func (e *Engine) paused() {
 // refresh reads PortInfo and SwitchInfo again.
 func (e *Engine) refresh() {
 	e.master.Wait.Stale = false
-	e.step(onWaitOver)
+	e.step(onWaitOver, other{is: stateRefreshing})
 	e.begin(event.PhaseTables)
 	for _, n := range e.fabric.Nodes {
 		if n.Switch != nil {

@@ -41,5 +41,5 @@ func (e *Engine) rerouted() {
 	}
 	e.emit(event.Rerouted{Writes: e.writing.run.Writes(), Failures: len(e.writing.run.Failures())})
 	e.writing = writing{}
-	e.step(onDone)
+	e.step(onDone, watching{})
 }

@@ -33,6 +33,26 @@ type standby struct {
 	registered bool
 }
 
+// standingBy is the phase between the times at which a standby reads the subnet, and before a new
+// master reads it.
+type standingBy struct{ base }
+
+func (standingBy) state() state { return stateStandby }
+
+func (standingBy) deadline(e *Engine, sooner func(time.Duration)) { e.sweepDue(sooner) }
+
+func (standingBy) advance(e *Engine, now time.Duration) bool {
+	e.retry(now, "a standby reads the subnet once in a while")
+	switch {
+	case e.ownLID.robbed:
+		return e.justify(now)
+	case e.agenda.policy != nil:
+		e.policy, e.agenda.policy = e.agenda.policy, nil
+		return false
+	}
+	return e.resweep(now)
+}
+
 // unreadyMost bounds the doubling of the time until a standby reads the subnet again.
 const unreadyMost = 8
 
@@ -107,7 +127,7 @@ func (e *Engine) announce() {
 	e.standby.announced, e.standby.serves = true, true
 	e.proof.epoch++
 	e.begin(event.PhaseAnnounce)
-	e.step(onNewMaster)
+	e.step(onNewMaster, other{is: stateAnnouncing})
 	e.writing = writing{}
 	if !e.moveLID() {
 		e.tellLID()

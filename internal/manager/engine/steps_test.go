@@ -85,6 +85,17 @@ func fresh(t *testing.T, c Config) *Engine {
 	return New(c, &policy.Policy{}, nil)
 }
 
+// phaseIn is a phase in a state.
+func phaseIn(s state) phase {
+	switch {
+	case s == stateNew:
+		return unstarted{}
+	case idle[s] != nil:
+		return idle[s]
+	}
+	return other{is: s}
+}
+
 // nothing has the engine write a plan that is empty.
 func nothing(e *Engine) { e.writing.run = apply.Start(e.window, &plan.Plan{}, 1) }
 
@@ -102,7 +113,7 @@ func TestRareSteps(t *testing.T) {
 	refuse := func(e *Engine) { e.refuse(e.now, nil, err) }
 	lockOut := func(e *Engine) { e.lockOut(e.now, err) }
 	shared := Config{Keys: &mkey.KeyingConfig{Keys: mkey.Keys{Ring: mkey.NewRing([mkey.SecretSize]byte{1}), Book: new(mkey.Book)}, Shared: true}}
-	resign := func(e *Engine) { e.resign() }
+	resign := func(e *Engine) { e.phase.resign(e) }
 	abandon := func(e *Engine) { e.master.Wait.Abandon = true; e.abandonReading() }
 	lead := func(change func(*Engine)) func(*Engine) {
 		return func(e *Engine) { change(e); e.lead(e.now) }
@@ -167,10 +178,10 @@ func TestRareSteps(t *testing.T) {
 			e := x.is(t)
 			var seen []string
 			e.config.OnStep = func(from, on string, ok bool) { Record(from, on, ok); seen = append(seen, from+" "+on) }
-			e.state = x.from
+			e.phase = phaseIn(x.from)
 			x.do(e)
-			if len(seen) != 1 || seen[0] != x.from.String()+" "+x.on.String() || e.state != table[x.from][x.on]-1 {
-				t.Errorf("it took %q and is %s", seen, e.state)
+			if len(seen) != 1 || seen[0] != x.from.String()+" "+x.on.String() || e.state() != table[x.from][x.on]-1 {
+				t.Errorf("it took %q and is %s", seen, e.state())
 			}
 		})
 	}
@@ -187,8 +198,8 @@ func TestRobbedWhileItSweeps(t *testing.T) {
 	e.policy, e.fabric.Self.Info.LID = &p, 77
 	e.startSweep()
 	drive(func() bool { return e.ownLID.robbed })
-	if e.state != stateWatching || e.writing.run != nil {
-		t.Errorf("it is %s, and writes: %v", e.state, e.writing.run != nil)
+	if e.state() != stateWatching || e.writing.run != nil {
+		t.Errorf("it is %s, and writes: %v", e.state(), e.writing.run != nil)
 	}
 }
 
@@ -198,8 +209,8 @@ func TestUnexpectedMaster(t *testing.T) {
 	first, drive := at(t, f, hosts[0], Config{})
 	drive(func() bool { return first.settled && first.Settled() })
 	second, drive := at(t, f, hosts[1], Config{Profile: protect.Tenant, Newcomer: true})
-	drive(func() bool { return second.state == stateRefused })
-	if !first.isMaster() || second.isMaster() || second.settled || second.state != stateRefused {
-		t.Errorf("the first is master: %v; the second is %s, has managed the subnet: %v", first.isMaster(), second.state, second.settled)
+	drive(func() bool { return second.state() == stateRefused })
+	if !first.isMaster() || second.isMaster() || second.settled || second.state() != stateRefused {
+		t.Errorf("the first is master: %v; the second is %s, has managed the subnet: %v", first.isMaster(), second.state(), second.settled)
 	}
 }

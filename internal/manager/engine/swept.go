@@ -8,7 +8,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 // sweeping is the phase in which the subnet is read, with its tables.
@@ -165,7 +164,7 @@ func (e *Engine) revisit(now time.Duration) bool {
 	e.sweep.counts.Links++
 	e.emit(event.Resweeping{Reason: reason, Links: len(due)})
 	e.begin(event.PhaseDiscover)
-	e.step(onLinksChanged)
+	e.step(onLinksChanged, other{is: stateSweeping})
 	e.sweep.links = true
 	e.sweep.discovery = sweep.Again(e.window, o, e.fabric, all, due)
 	return true
@@ -191,7 +190,7 @@ func (e *Engine) revisited(now time.Duration) {
 	e.sweep.links = false
 	if d.Conflicts() { // a device has moved from one place to another
 		e.sweep.discovery = nil
-		e.step(onContested)
+		e.step(onContested, watching{})
 		e.agenda.wantSweep("a device answers that the snapshot has elsewhere")
 		return
 	}
@@ -224,22 +223,5 @@ func (e *Engine) revisited(now time.Duration) {
 		e.startElection(now)
 	default:
 		e.lead(now)
-	}
-}
-
-// refuse ends a pass that wrote nothing. Where no policy stands it is tried again after a while.
-func (e *Engine) refuse(now time.Duration, p *policy.Policy, err error) {
-	e.emit(event.Refused{Err: err, Policy: p})
-	if e.settled && e.isMaster() {
-		e.rest(now, onPolicyRefused)
-	} else {
-		// With none in force, a new policy waits for the next try as the first one
-		// does: else it would have the subnet swept again and again without a pause.
-		e.policy, e.agenda.policy = e.wanted(), nil
-		e.rest(now, onRefused)
-	}
-	if e.desired == nil {
-		e.agenda.retryAt = now + e.config.DriftPeriod
-		e.noteMutes(nil, true)
 	}
 }

@@ -102,7 +102,7 @@ var (
 	anything = append([]state{stateHeld}, working...)
 )
 
-// transitions is the whole of what the engine may do. Nothing else assigns Engine.state.
+// transitions is the whole of what the engine may do. Only step assigns Engine.phase.
 var transitions = []transition{
 	{[]state{stateNew, stateSweeping, stateElecting, stateReading, stateWatching, stateStandby, stateRefused, statePausing}, onSubnetUnread, stateSweeping,
 		[]string{"startSweep"}, "reads the whole subnet"},
@@ -173,34 +173,36 @@ var table = func() (t [stateCount][triggerCount]state) {
 	return t
 }()
 
-// step takes the engine to the state that follows from what happened. What the table does not
-// have is refused: the state stays, a warning says so, and the engine drops what is under way and
+// step takes the engine to the phase that follows from what happened. What the table does not
+// have is refused: the phase stays, a warning says so, and the engine drops what is under way and
 // reads the subnet again, so that nothing is written on wrong grounds. A test ends there (OnStep).
-func (e *Engine) step(on trigger) {
-	to := table[e.state][on]
+func (e *Engine) step(on trigger, next phase) {
+	from := e.state()
+	to := table[from][on]
+	allowed := to != 0 && next.state() == to-1
 	if e.config.OnStep != nil {
-		e.config.OnStep(e.state.String(), on.String(), to != 0)
+		e.config.OnStep(from.String(), on.String(), allowed)
 	}
-	if to == 0 {
+	if !allowed {
 		e.broken = true
-		e.emit(event.Warned{Text: fmt.Sprintf("internal error: %s cannot happen while %s; what was under way is dropped, and the subnet is read again", on, e.state)})
+		e.emit(event.Warned{Text: fmt.Sprintf("internal error: %s cannot happen while %s; what was under way is dropped, and the subnet is read again", on, from)})
 		return
 	}
-	e.state = to - 1
+	e.phase = next
 }
 
-// machine is the state of an engine.
+// machine is what an engine is doing.
 type machine struct {
-	state  state
+	phase  phase
 	broken bool // a step was refused: recover
 }
 
 // leadsTo is the state that follows from a trigger in the present state.
 func (e *Engine) leadsTo(on trigger) state {
-	if to := table[e.state][on]; to != 0 {
+	if to := table[e.state()][on]; to != 0 {
 		return to - 1
 	}
-	return e.state
+	return e.state()
 }
 
 // recover begins again after a step that was refused.

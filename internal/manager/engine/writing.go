@@ -33,7 +33,7 @@ func (w *writing) yields() bool {
 // write starts to write a plan.
 func (e *Engine) write(kind writeKind, p *plan.Plan, compiled int) {
 	e.cancelLooks()
-	e.step(onPlanned)
+	e.step(onPlanned, other{is: stateApplying})
 	e.agenda.compare = false
 	e.keys.Leaving(p, e.desired.Tables)
 	for _, stopped := range event.AllStopped(p) {
