@@ -81,7 +81,7 @@
 //	CheckDue -> Checking (startCheck)
 //	    asks switches for changes and reads back a share of the tables
 //	    from Watching
-//	Done -> Watching (applied, checked, narrowed, regrouped, releasing, rerouted, secured)
+//	Done -> Watching (applied, checked, narrowed, regrouped, released, rerouted, secured)
 //	    ends what was under way
 //	    from Applying, Keying, Checking, Releasing, Narrowing
 //	GivesWay -> Watching (giveWay)

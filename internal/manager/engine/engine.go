@@ -1,12 +1,10 @@
 package engine
 
 import (
-	"errors"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
-	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
@@ -35,7 +33,6 @@ type Engine struct {
 
 	// The phases.
 	sweep     sweeping
-	writing   writing
 	narrowing *narrowing
 	round     round
 	standby   standby
@@ -293,62 +290,5 @@ func (e *Engine) startPass(now time.Duration) {
 		e.write(writePass, plan.DiffAt(e.fabric, want.Tables, at), want.Compiled)
 	} else {
 		e.write(writePass, plan.Diff(e.fabric, want.Tables), want.Compiled)
-	}
-}
-
-// applied judges what the devices showed.
-func (e *Engine) applied(now time.Duration) {
-	if !e.isMaster() { // not any more
-		e.writing = writing{}
-		e.rest(now, onDeposed)
-		return
-	}
-	switch e.writing.kind {
-	case writeGroups:
-		e.regrouped()
-		return
-	case writeDetour:
-		e.rerouted()
-		return
-	}
-	e.begin(event.PhaseProve)
-	e.settled, e.known.Managed = true, true
-	e.standby = standby{registered: e.standby.registered}
-	partly := e.writing.kind == writeRepair
-	if !partly {
-		e.proof.failures = e.keys.Unset
-		e.proof.unfinished = make(map[unfinished]bool)
-	}
-	e.proof.failures += len(e.writing.run.Failures())
-	for _, f := range e.writing.run.Failures() {
-		e.emit(event.Failed{Failure: f})
-		if errors.Is(f.Err, apply.ErrRecabled) {
-			e.linkMovedAt(f.Port, f.Error(), now+e.config.DriftPeriod) // its switch tells sooner
-		}
-		e.proof.unfinished[unfinished{f.Port, f.Attribute}] = true
-	}
-	e.reportForgotten()
-	e.noteMutes(e.writing.run.Failures(), !partly)
-	e.keys.ComeUp()
-	same := e.noteChanges()
-	if e.proof.baseline == nil {
-		e.known.Learn(e.fabric)
-		// It answered, and made no sense. Who is undeclared is asked again sooner.
-		e.proof.strangers = e.fabric.HasStranger(func(p *observed.Port) bool { return !p.Silent && !facts.Undeclared(p) })
-	}
-	e.reregistered()
-	e.lookAtLIDs()
-	result, prover := e.conclude()
-	e.emit(event.Completed{Result: result})
-	e.writing = writing{}
-	if e.proof.baseline == nil || !e.proof.baseline.listed {
-		e.listChecks()
-	}
-	e.rest(now, onDone)
-	e.setBaseline(same, result.Inactive, prover)
-	e.reconsider()
-	e.rereadAliases()
-	if e.proof.strangers && e.agenda.retryAt == 0 {
-		e.agenda.retryAt = now + e.config.DriftPeriod
 	}
 }

@@ -1,12 +1,8 @@
 package engine
 
 import (
-	"time"
-
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/apply"
-	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 )
 
@@ -37,34 +33,6 @@ func (e *Engine) delaysHandover(m mastership.Message) bool {
 // mustReleaseKeys reports whether the M_Keys have to be cleared now.
 func (e *Engine) mustReleaseKeys() bool {
 	return e.handover.open && e.isMaster() && e.master.Offers()
-}
-
-// release clears the M_Key of every port.
-func (e *Engine) release() {
-	e.cancelLooks()
-	e.step(onHandover, other{is: stateReleasing})
-	e.writing = writing{run: apply.Start(e.window, e.keys.Release(e.fabric, e.ends), e.config.Limits.Window)}
-}
-
-// releasing continues release; it reports whether there is something to do.
-func (e *Engine) releasing(now time.Duration) bool {
-	if !e.writing.run.Advance() {
-		e.enterStage()
-		return true
-	}
-	h := &e.handover
-	e.emit(event.Released{To: h.offer.GUID, Ports: e.writing.run.Writes(), Failures: len(e.writing.run.Failures())})
-	for _, f := range e.writing.run.Failures() {
-		e.emit(event.Failed{Failure: f})
-	}
-	e.writing, e.proof.baseline = writing{}, nil
-	h.open, h.released = false, true
-	e.rest(now, onDone)
-	if e.isMaster() && e.master.Offers() {
-		e.master.Send(h.offer)
-	}
-	e.restoreKeys()
-	return true
 }
 
 // restoreKeys starts a sweep that writes the M_Keys again, if they were cleared for a

@@ -43,9 +43,9 @@ func (e *Engine) Carry(d *observed.Desired) error {
 		return ErrNotHeld
 	}
 	e.carried = Carried{}
-	e.step(onCarry, other{is: stateApplying})
-	e.writing = writing{run: apply.Start(e.window, plan.Diff(e.fabric, d), e.config.Limits.Window)}
-	e.writing.run.Strict()
+	c := &carrying{writing: e.newWriting(plan.Diff(e.fabric, d))}
+	c.run.Strict()
+	e.step(onCarry, c)
 	e.goOn(0)
 	return nil
 }
@@ -68,18 +68,39 @@ func (e *Engine) Carried() Carried { return e.carried }
 // Idle reports whether every request has been answered or given up.
 func (e *Engine) Idle() bool { return e.window.Idle() }
 
-// carriedOut ends what Carry began, once nothing that was sent can still be in flight:
-// the next writer does not know of it. False means later.
-func (e *Engine) carriedOut(now time.Duration) bool {
-	if at, waits := e.window.Settled(now); waits {
-		e.round.next = at
+// carrying is the phase in which what Carry was given is written. until is when nothing of it can still
+// be in flight, 0 before all is written.
+type carrying struct {
+	writing
+	until time.Duration
+}
+
+func (*carrying) state() state { return stateApplying }
+
+func (c *carrying) advance(e *Engine, now time.Duration) bool {
+	if !e.mayProve() {
 		return false
 	}
-	e.carried.Failures, e.carried.Writes = e.writing.run.Failures(), e.writing.run.Writes()
+	return !c.ended(e) || c.carriedOut(e, now)
+}
+
+func (c *carrying) deadline(e *Engine, sooner func(time.Duration)) {
+	if c.until > 0 && e.window.Idle() {
+		sooner(c.until)
+	}
+}
+
+// carriedOut ends what Carry began, once nothing that was sent can still be in flight:
+// the next writer does not know of it. False means later.
+func (c *carrying) carriedOut(e *Engine, now time.Duration) bool {
+	var waits bool
+	if c.until, waits = e.window.Settled(now); waits {
+		return false
+	}
+	e.carried.Failures, e.carried.Writes = c.run.Failures(), c.run.Writes()
 	e.carried.Deposed = !e.isMaster()
-	e.reportForgotten()
+	e.reportForgotten(c.run)
 	e.known.Learn(e.fabric)
-	e.writing = writing{}
 	if e.carried.Deposed {
 		e.rest(now, onDeposed)
 	} else {

@@ -47,10 +47,10 @@ func (e *Engine) naps(now time.Duration) bool {
 func (e *Engine) dropWork(why trigger) {
 	e.cancelLooks()
 	e.window.Forget()
-	if e.writing.run != nil {
-		e.writing.run.Abort()
+	if run := e.phase.running(); run != nil {
+		run.Abort()
 	}
-	e.writing, e.narrowing, e.proof.baseline, e.ownLID.moving = writing{}, nil, nil, false
+	e.narrowing, e.proof.baseline = nil, nil
 	e.sweep.end()
 	e.bounds.others = true
 	e.sweep.before, e.agenda.wayFor = snapshot{}, e.agenda.policy

@@ -28,32 +28,10 @@ func (o other) advance(e *Engine, now time.Duration) bool {
 		e.elected(now)
 	case statePausing:
 		return false
-	case stateKeying:
-		return e.keepOn(now)
-	case stateAnnouncing:
-		e.announced(now)
 	case stateRefreshing:
 		e.refreshed(now)
-	case stateReading:
-		if e.sweep.discovery.Advance() {
-			e.rested(now)
-		}
-	case stateReleasing:
-		return e.releasing(now)
 	case stateNarrowing:
 		e.narrowed()
-	case stateApplying:
-		if e.isMaster() && !e.MayWrite() {
-			return false // another manager may have written what would be proved
-		}
-		if e.writing.run.Advance() {
-			if e.config.Hold {
-				return e.carriedOut(now)
-			}
-			e.applied(now)
-		} else {
-			e.enterStage()
-		}
 	case stateChecking:
 		e.checked(now)
 	}
@@ -79,16 +57,8 @@ func (o other) expire(e *Engine, now time.Duration) {
 
 func (o other) deadline(e *Engine, sooner func(time.Duration)) {
 	switch o.is {
-	case stateApplying:
-		if e.config.Hold && e.window.Idle() {
-			sooner(e.round.next)
-		}
 	case statePausing:
 		sooner(e.pauseEnds())
-	case stateKeying:
-		if e.window.Idle() && !e.awaitsKeeping() {
-			sooner(0)
-		}
 	case stateChecking:
 		e.guardsDue(sooner)
 	case stateNarrowing:
@@ -106,19 +76,10 @@ func (o other) giveWay(e *Engine, now time.Duration) bool {
 			e.agenda.wantSweepAt(now, "a new policy came while the subnet was read")
 		}
 		e.sweep.discovery = nil
-	case stateReading:
-		e.agenda.wantSweepAt(now, "a new policy came while the subnet was read")
-		e.sweep.discovery = nil
 	case stateElecting:
 		e.agenda.wantElection("a new policy came meanwhile")
 	case stateChecking:
 		e.round.cursor, e.round.next = e.round.from, now
-	case stateApplying:
-		if !e.writing.yields() {
-			return false
-		}
-		e.writing.run.Abort()
-		e.writing = writing{} // the pass finds what was to be written
 	default:
 		return false
 	}
@@ -132,14 +93,8 @@ func (o other) resign(e *Engine) {
 		e.sweep.discovery = nil
 	case stateSweeping:
 		e.sweep.discovery.WriteNothing()
-	case stateApplying, stateKeying, stateReleasing, stateAnnouncing:
-		if e.writing.run != nil { // none while a LID moves
-			e.writing.run.Stop()
-		}
 	}
 }
-
-func (o other) running() *apply.Run { return nil } // Engine.writing has it
 
 func (o other) work(e *Engine) (w apply.Work, some bool) {
 	switch o.is {
@@ -149,21 +104,12 @@ func (o other) work(e *Engine) (w apply.Work, some bool) {
 		w.Phase = event.PhaseDiscover
 	case stateElecting:
 		w.Phase = event.PhaseElect
-	case stateAnnouncing:
-		w.Phase = event.PhaseAnnounce
-		w.Ports, w.Of = e.writing.run.Progress()
 	case stateRefreshing:
 		w.Phase = event.PhaseTables
-	case stateReading:
-		w.Phase, w.Keyed = event.PhaseTables, e.givesKeys()
 	case statePausing:
 		w.Phase = event.PhasePause
 	case stateNarrowing:
 		w.Phase, w.Narrows = event.PhaseNarrow, true
-	case stateKeying, stateApplying:
-		if w.Phase = e.writing.stage; e.writing.run != nil {
-			w.Ports, w.Of = e.writing.run.Progress()
-		}
 	}
 	return w, true
 }

@@ -90,7 +90,7 @@ func (e *Engine) UnderWay() (w apply.Work, some bool) {
 
 // Abandon ends what the engine writes, and tells how many writes were sent; then it is over.
 func (e *Engine) Abandon() (writes int) {
-	run := e.writing.run
+	run := e.phase.running()
 	if run == nil {
 		return 0
 	}

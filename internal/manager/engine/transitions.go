@@ -131,7 +131,7 @@ var transitions = []transition{
 	{[]state{stateWatching}, onCheckDue, stateChecking,
 		[]string{"startCheck"}, "asks switches for changes and reads back a share of the tables"},
 	{[]state{stateApplying, stateKeying, stateChecking, stateReleasing, stateNarrowing}, onDone, stateWatching,
-		[]string{"applied", "checked", "narrowed", "regrouped", "releasing", "rerouted", "secured"}, "ends what was under way"},
+		[]string{"applied", "checked", "narrowed", "regrouped", "released", "rerouted", "secured"}, "ends what was under way"},
 	{[]state{stateSweeping, stateElecting, stateReading, stateApplying, stateChecking}, onGivesWay, stateWatching,
 		[]string{"giveWay"}, "interrupts what is under way for a new policy"},
 	{[]state{stateSweeping}, onContested, stateWatching,
