@@ -10,11 +10,51 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// round is the light sweep, and where the reading of all tables in a drift period stands.
+// round is where the reading of all tables in a drift period stands.
 type round struct {
-	next         time.Duration // when the next one begins
-	blocks       []observed.Block
-	cursor, from int // the next block, and where it stood when the light sweep began
+	next   time.Duration // when the next light sweep begins
+	blocks []observed.Block
+	cursor int // the next block
+}
+
+// share gives out the blocks that a light sweep reads, so that those of a drift period read all.
+func (r *round) share(sweep, drift time.Duration) []observed.Block {
+	n := len(r.blocks)
+	if rounds := int(drift / sweep); rounds > 1 {
+		n = (n + rounds - 1) / rounds
+	}
+	due := make([]observed.Block, n)
+	for i := range due {
+		due[i] = r.blocks[r.cursor%len(r.blocks)]
+		r.cursor = (r.cursor + 1) % len(r.blocks)
+	}
+	return due
+}
+
+// checking is the phase of a light sweep.
+type checking struct {
+	base
+	from int // where the cursor of the round stood when it began
+}
+
+func (*checking) state() state { return stateChecking }
+
+func (c *checking) advance(e *Engine, now time.Duration) bool {
+	c.checked(e, now)
+	return true
+}
+
+func (*checking) expire(e *Engine, now time.Duration) {
+	e.watchGuards(now)
+	e.tickPeers(now)
+}
+
+func (*checking) deadline(e *Engine, sooner func(time.Duration)) { e.guardsDue(sooner) }
+
+// giveWay has its share read by another one, which begins at once.
+func (c *checking) giveWay(e *Engine, now time.Duration) bool {
+	e.round.cursor, e.round.next = c.from, now
+	return true
 }
 
 // listChecks lists everything that another manager could change. The position of the
@@ -27,8 +67,7 @@ func (e *Engine) listChecks() {
 // startCheck starts a light sweep: it asks every switch for changes, asks silent devices
 // again, and reads back the next share of all tables.
 func (e *Engine) startCheck() {
-	e.step(onCheckDue, other{is: stateChecking})
-	e.round.from = e.round.cursor
+	e.step(onCheckDue, &checking{from: e.round.cursor})
 	e.sweep.counts.Light++
 	for _, n := range e.fabric.Switches() {
 		p := &n.Ports[0]
@@ -47,13 +86,7 @@ func (e *Engine) startCheck() {
 		pollNotices(e.window, e.ends, e.heard)
 	}
 	e.master.RecheckAll()
-	share := len(e.round.blocks)
-	if rounds := int(e.config.DriftPeriod / e.config.SweepInterval); rounds > 1 {
-		share = (len(e.round.blocks) + rounds - 1) / rounds
-	}
-	for range share {
-		c := e.round.blocks[e.round.cursor%len(e.round.blocks)]
-		e.round.cursor = (e.round.cursor + 1) % len(e.round.blocks)
+	for _, c := range e.round.share(e.config.SweepInterval, e.config.DriftPeriod) {
 		if c.Attribute == smp.AttrPortInfo {
 			if c.Port.IsEnd() && c.Port != e.fabric.Self {
 				e.recheckNode(c.Port)
@@ -73,7 +106,7 @@ func (e *Engine) reread(p *observed.Port, a mad.AttributeID, modifier uint32, th
 
 // checked ends a light sweep: a difference from the desired tables is a foreign change,
 // unless the value could not be written in the first place.
-func (e *Engine) checked(now time.Duration) {
+func (*checking) checked(e *Engine, now time.Duration) {
 	e.round.next = now + e.config.SweepInterval
 	if e.agenda.sweep != "" || e.desired == nil || !e.isMaster() || e.ownLID.robbed {
 		from := e.agenda.sweepFrom

@@ -11,7 +11,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
-	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
@@ -32,12 +31,11 @@ type Engine struct {
 	outbox []outgoing
 
 	// The phases.
-	sweep     sweeping
-	narrowing *narrowing
-	round     round
-	standby   standby
-	handover  handover
-	carried   Carried
+	sweep    survey
+	round    round
+	standby  standby
+	handover handover
+	carried  Carried
 
 	// What it knows.
 	snapshot                 // the subnet as it was last read
@@ -193,34 +191,6 @@ func (e *Engine) goOn(now time.Duration) {
 	e.recover()
 	for e.window.Idle() && e.phase.advance(e, now) {
 		e.recover()
-	}
-}
-
-func (e *Engine) startSweep() {
-	e.cancelLooks()
-	e.sweep.counts.Full++
-	e.step(onSubnetUnread, other{is: stateSweeping})
-	e.round.next = 0
-	e.sweep.links = false
-	e.agenda.sweeping()
-	e.begin(event.PhaseDiscover)
-	e.master.Wait.Stale = e.mustWait()
-	e.sweep.aliases = e.readsAliases()
-	e.keys.Begin()
-	o := e.Reads()
-	e.sweep.lanes = o.QoS
-	e.sweep.discovery = sweep.Discover(e.window, o)
-}
-
-// Reads is what a sweep of the whole subnet asks for.
-func (e *Engine) Reads() sweep.Options {
-	return sweep.Options{
-		Keys: e.keys.Config.Shown(), MKey: e.config.MKey, InParts: e.givesKeys() || e.master.Wait.Stale, ClearChange: e.settled && e.MayWrite(), Forwarding: !e.config.KeepRoutes,
-		Multicast: !e.config.LeaveMulticast && !e.config.Hold,
-		QoS:       e.config.ReadLanes || e.config.Routing.UsesLanes() || e.routing.routes.UsesLanes() || e.wanted().UsesLanes(),
-		Aliases:   e.sweep.aliases,
-		Cables:    e.cabling.list, Verify: e.learns(), Last: e.cabling.learning.Last,
-		Placed: e.master.Placed,
 	}
 }
 

@@ -50,8 +50,8 @@ func (e *Engine) dropWork(why trigger) {
 	if run := e.phase.running(); run != nil {
 		run.Abort()
 	}
-	e.narrowing, e.proof.baseline = nil, nil
-	e.sweep.end()
+	e.proof.baseline = nil
+	e.sweep.discovery = nil
 	e.bounds.others = true
 	e.sweep.before, e.agenda.wayFor = snapshot{}, e.agenda.policy
 	if e.isMaster() {

@@ -17,6 +17,7 @@ import (
 //
 // In: the snapshot and the tables that the policy wants of it. Out: the writes, and what failed.
 type narrowing struct {
+	base
 	window *transact.Window
 	until  time.Duration // devices that have not answered by then are left to the pass that follows
 }
@@ -31,9 +32,9 @@ func startNarrowing(w *transact.Window, now time.Duration, f *observed.Fabric, w
 	return &narrowing{window: w, until: now + narrowMost}
 }
 
-// expire ends the phase for devices that have not answered in time, and reports whether it is over.
-func (n *narrowing) expire(now time.Duration) bool {
-	if n == nil || now < n.until {
+// late gives up the devices that have not answered in time, and reports whether it is that late.
+func (n *narrowing) late(now time.Duration) bool {
+	if now < n.until {
 		return false
 	}
 	n.window.Forget()
@@ -42,10 +43,6 @@ func (n *narrowing) expire(now time.Duration) bool {
 
 // narrowMost is how long it may take.
 const narrowMost = time.Second
-
-// revisitRest is how long a changed link is left alone when following it was interrupted,
-// so that it does not delay the interrupting policy again.
-const revisitRest = 100 * time.Millisecond
 
 // narrowsFirst reports whether the revocations of a new policy are to be written before
 // anything else. Where another manager may have written since, all is read before.
@@ -71,18 +68,37 @@ func (e *Engine) narrow(now time.Duration) bool {
 	if err != nil {
 		return false
 	}
-	e.narrowing = startNarrowing(e.window, now, last.fabric, want.Tables, func(f apply.Failure) { e.emit(event.Failed{Failure: f}) })
-	if e.narrowing == nil {
+	n := startNarrowing(e.window, now, last.fabric, want.Tables, func(f apply.Failure) { e.emit(event.Failed{Failure: f}) })
+	if n == nil {
 		return false
 	}
 	e.cancelLooks()
 	e.begin(event.PhaseNarrow)
-	e.step(onRevoked, other{is: stateNarrowing})
+	e.step(onRevoked, n)
 	return true
 }
 
-// narrowed ends what narrow began.
-func (e *Engine) narrowed() {
-	e.narrowing = nil
-	e.step(onDone, watching{})
+func (*narrowing) state() state { return stateNarrowing }
+
+func (n *narrowing) advance(e *Engine, _ time.Duration) bool {
+	n.narrowed(e)
+	return true
 }
+
+func (n *narrowing) expire(e *Engine, now time.Duration) {
+	if !n.late(now) {
+		e.tickPeers(now)
+		return
+	}
+	n.narrowed(e)
+	e.phase.expire(e, now)
+}
+
+func (n *narrowing) deadline(_ *Engine, sooner func(time.Duration)) { sooner(n.until) }
+
+func (*narrowing) work(*Engine) (apply.Work, bool) {
+	return apply.Work{Phase: event.PhaseNarrow, Narrows: true}, true
+}
+
+// narrowed ends what narrow began.
+func (*narrowing) narrowed(e *Engine) { e.step(onDone, watching{}) }

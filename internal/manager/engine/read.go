@@ -10,39 +10,33 @@ import (
 )
 
 // reading is the phase in which the tables of a subnet that was swept are read.
-type reading struct{ base }
+type reading struct{ surveying }
 
 // readRest reads the tables, with the present keys, and reads again what was read of the
 // guards before there were any.
 func (e *Engine) readRest() {
-	e.step(onTablesUnread, &reading{})
+	e.step(onTablesUnread, reading{})
 	e.begin(event.PhaseTables)
 	for _, p := range mkey.GuardPorts(e.fabric) {
 		e.reread(p, smp.AttrPortInfo, p.PortInfoBlock(), nil)
 	}
 }
 
-func (*reading) state() state { return stateReading }
+func (reading) state() state { return stateReading }
 
-func (r *reading) advance(e *Engine, now time.Duration) bool {
+func (r reading) advance(e *Engine, now time.Duration) bool {
 	if e.sweep.discovery.Advance() {
 		r.rested(e, now)
 	}
 	return true
 }
 
-func (*reading) giveWay(e *Engine, now time.Duration) bool {
-	e.agenda.wantSweepAt(now, "a new policy came while the subnet was read")
-	e.sweep.discovery = nil
-	return true
-}
-
-func (*reading) work(e *Engine) (apply.Work, bool) {
+func (reading) work(e *Engine) (apply.Work, bool) {
 	return apply.Work{Phase: event.PhaseTables, Keyed: e.givesKeys()}, true
 }
 
 // rested takes over the tables.
-func (*reading) rested(e *Engine, now time.Duration) {
+func (reading) rested(e *Engine, now time.Duration) {
 	d := e.sweep.discovery
 	e.sweep.discovery = nil
 	more := d.Faults()[e.sweep.told:]

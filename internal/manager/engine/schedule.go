@@ -10,6 +10,9 @@ import (
 func (e *Engine) SetPeriods(sweep, drift, guard time.Duration) {
 	e.config.SweepInterval, e.config.DriftPeriod, e.config.GuardPeriod = sweep, drift, guard
 	e.round.next = min(e.round.next, e.now+sweep)
+	if p, is := e.phase.(*pausing); is {
+		p.again = min(p.again, e.now+sweep)
+	}
 }
 
 // Deadline is when to call Expire.

@@ -89,17 +89,17 @@ func fresh(t *testing.T, c Config) *Engine {
 // phases are those that are not idle, as they are in the middle of nothing.
 var phases = [stateCount]func() phase{
 	stateNew:        func() phase { return unstarted{} },
-	stateSweeping:   func() phase { return other{is: stateSweeping} },
-	stateElecting:   func() phase { return other{is: stateElecting} },
+	stateSweeping:   func() phase { return sweeping{} },
+	stateElecting:   func() phase { return electing{} },
 	stateKeying:     func() phase { return &keying{nothing()} },
-	stateReading:    func() phase { return &reading{} },
+	stateReading:    func() phase { return reading{} },
 	stateApplying:   func() phase { return &applying{writing: nothing()} },
-	stateChecking:   func() phase { return other{is: stateChecking} },
+	stateChecking:   func() phase { return &checking{} },
 	stateAnnouncing: func() phase { return &announcing{writing: nothing()} },
-	statePausing:    func() phase { return other{is: statePausing} },
-	stateRefreshing: func() phase { return other{is: stateRefreshing} },
+	statePausing:    func() phase { return &pausing{} },
+	stateRefreshing: func() phase { return refreshing{} },
 	stateReleasing:  func() phase { return &releasing{nothing()} },
-	stateNarrowing:  func() phase { return other{is: stateNarrowing} },
+	stateNarrowing:  func() phase { return &narrowing{} },
 }
 
 // phaseIn is a phase in a state.
@@ -185,7 +185,7 @@ func TestRareSteps(t *testing.T) {
 		{stateHeld, onDeposed, anyone(Config{}), resign},
 		{stateApplying, onDeposed, anyone(Config{}), func(e *Engine) { e.phase.advance(e, 0) }},
 		{stateKeying, onDeposed, anyone(Config{}), func(e *Engine) { e.fabric = observed.NewFabric(); e.phase.(*keying).secured(e, 0) }},
-		{stateChecking, onDeposed, anyone(Config{}), func(e *Engine) { e.checked(0) }},
+		{stateChecking, onDeposed, anyone(Config{}), func(e *Engine) { e.phase.advance(e, 0) }},
 		{stateReleasing, onDeposed, anyone(Config{}), func(e *Engine) { e.phase.advance(e, 0) }},
 		{stateAnnouncing, onDeposed, anyone(Config{}), func(e *Engine) { e.phase.advance(e, 0) }},
 		{stateRefreshing, onDeposed, anyone(Config{}), func(e *Engine) { e.refreshed(0) }},

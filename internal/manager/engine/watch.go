@@ -12,11 +12,11 @@ type watching struct{ base }
 func (watching) state() state { return stateWatching }
 
 // expire goes on with what is done beside passes, and starts a light sweep when it is due.
-func (watching) expire(e *Engine, now time.Duration) {
+func (w watching) expire(e *Engine, now time.Duration) {
 	e.watchGuards(now)
 	e.askMutes(now)
 	e.tickPeers(now)
-	if e.state() == stateWatching && now >= e.round.next { // it is master still
+	if e.phase == phase(w) && now >= e.round.next { // it was not deposed
 		e.startCheck()
 	}
 }

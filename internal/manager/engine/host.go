@@ -1,14 +1,12 @@
 package engine
 
 import (
-	"errors"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -86,64 +84,6 @@ func (e *Engine) openMastership(c Config) {
 		},
 		Vouches: c.Vouches,
 	}, &host{Engine: e}, c.Lease, e.window, e.beside.window)
-}
-
-// startElection reads SMInfo of every other port with IsSM set.
-func (e *Engine) startElection(now time.Duration) {
-	e.step(onMasterUnknown, other{is: stateElecting})
-	e.agenda.election = ""
-	e.master.Close()
-	if err := e.lockedOut(e.fabric); err != nil {
-		e.master.Mute()
-		e.lockOut(now, err)
-		return
-	}
-	if err := e.enterElection(); err != nil {
-		e.master.Mute()
-		e.refuse(now, nil, err)
-		return
-	}
-	e.master.Begin(now)
-}
-
-// enterElection checks that this manager can take part in the election; otherwise it may
-// not write.
-func (e *Engine) enterElection() error {
-	if e.fabric.Self == nil {
-		return errors.New("the manager's own port did not answer")
-	}
-	return e.master.Err()
-}
-
-// elected goes on as master, or goes to standby.
-func (e *Engine) elected(now time.Duration) {
-	if e.master.Named() {
-		e.electedNamed(now)
-		return
-	}
-	if why, master := e.master.DecideBelieved(now); !master {
-		e.standBy(now, event.Deferred{Master: e.master.Master(), Reason: why})
-		return
-	}
-	e.lead(now)
-}
-
-// electedNamed goes on as master, stands by, or leaves a subnet to its present master.
-func (e *Engine) electedNamed(now time.Duration) {
-	if !e.isMaster() {
-		if p := e.master.Incumbent(); p != nil {
-			e.emit(event.Unexpected{Port: p.GUID, At: facts.Where(p)})
-			e.rest(now, onUnexpectedMaster)
-			e.agenda.retryAt = now + e.config.DriftPeriod
-			return
-		}
-		e.master.Settle(now)
-		if why, master := e.master.Decide(now); !master {
-			e.standBy(now, event.Deferred{Master: e.master.Master(), Reason: why})
-			return
-		}
-	}
-	e.lead(now)
 }
 
 // isMaster reports whether this manager is master. Whether it may write now, MayWrite reports.
