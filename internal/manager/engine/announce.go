@@ -40,19 +40,14 @@ func (e *Engine) announce() {
 
 func (*announcing) state() state { return stateAnnouncing }
 
-func (a *announcing) advance(e *Engine, now time.Duration) bool {
-	a.announced(e, now)
-	return true
-}
-
 func (a *announcing) work(e *Engine) (apply.Work, bool) {
 	w, _ := a.writing.work(e)
 	w.Phase = event.PhaseAnnounce
 	return w, true
 }
 
-// announced goes on with the wait; what failed is found after it.
-func (a *announcing) announced(e *Engine, now time.Duration) {
+// advance goes on with the wait in the end; what failed is found after it.
+func (a *announcing) advance(e *Engine, now time.Duration) bool {
 	switch {
 	case !e.isMaster():
 		e.rest(now, onDeposed)
@@ -61,6 +56,7 @@ func (a *announcing) announced(e *Engine, now time.Duration) {
 	case a.ended(e):
 		e.lead(now)
 	}
+	return true
 }
 
 // tellLID writes MasterSMLID, and nothing else, to the ports that have another.

@@ -39,17 +39,12 @@ type checking struct {
 
 func (*checking) state() state { return stateChecking }
 
-func (c *checking) advance(e *Engine, now time.Duration) bool {
-	c.checked(e, now)
-	return true
-}
-
 func (*checking) expire(e *Engine, now time.Duration) {
 	e.watchGuards(now)
 	e.tickPeers(now)
 }
 
-func (*checking) deadline(e *Engine, sooner func(time.Duration)) { e.guardsDue(sooner) }
+func (*checking) deadline(e *Engine, sooner func(time.Duration, bool)) { sooner(e.guardsDue()) }
 
 // giveWay has its share read by another one, which begins at once.
 func (c *checking) giveWay(e *Engine, now time.Duration) bool {
@@ -104,25 +99,25 @@ func (e *Engine) reread(p *observed.Port, a mad.AttributeID, modifier uint32, th
 	e.get(e.window, p, a, modifier, then, nil)
 }
 
-// checked ends a light sweep: a difference from the desired tables is a foreign change,
+// advance ends a light sweep: a difference from the desired tables is a foreign change,
 // unless the value could not be written in the first place.
-func (*checking) checked(e *Engine, now time.Duration) {
+func (*checking) advance(e *Engine, now time.Duration) bool {
 	e.round.next = now + e.config.SweepInterval
 	if e.agenda.sweep != "" || e.desired == nil || !e.isMaster() || e.ownLID.robbed {
 		from := e.agenda.sweepFrom
 		e.rest(now, onDone)
 		e.agenda.sweepFrom = from // a light sweep puts off no other, however short its interval
-		return
+		return true
 	}
 	if !e.master.Named() && e.agenda.election == "" { // one whose state has changed would have had the subnet swept
 		e.emit(event.Asked{Alone: true})
 	}
 	e.step(onDone, watching{})
-	if e.agenda.links.OutOfDate(e.fabric) { // nothing is compared with it: what is left out of a plan
-		// could be what has to be taken away before something is given
-		return // the pass that follows compares everything
+	if !e.agenda.links.OutOfDate(e.fabric) { // nothing is compared with one that is: what is left out of a plan
+		// could be what has to be taken away before something is given; the pass that follows compares everything
+		e.compare()
 	}
-	e.compare()
+	return true
 }
 
 // receiveRequest handles requests and traps of other nodes.

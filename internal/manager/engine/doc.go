@@ -81,7 +81,7 @@
 //	CheckDue -> Checking (startCheck)
 //	    asks switches for changes and reads back a share of the tables
 //	    from Watching
-//	Done -> Watching (applied, checked, narrowed, regrouped, released, rerouted, secured)
+//	Done -> Watching (applying.applied, checking.advance, keying.secured, narrowing.advance, regrouped, releasing.advance, rerouted)
 //	    ends what was under way
 //	    from Applying, Keying, Checking, Releasing, Narrowing
 //	GivesWay -> Watching (giveWay)
@@ -105,7 +105,7 @@
 //	UnexpectedMaster -> Refused (electedNamed)
 //	    leaves the subnet to a master that does not count
 //	    from Electing
-//	Held -> Held (carriedOut, lead)
+//	Held -> Held (carrying.carriedOut, lead)
 //	    waits for Carry (Config.Hold)
 //	    from Electing, Reading, Applying
 //	Standby -> Standby (stoodBy)
@@ -114,7 +114,7 @@
 //	Takeover -> Standby (abandonReading)
 //	    drops what was read as standby, to read it after the wait
 //	    from Sweeping, Electing, Reading, Refreshing, Checking
-//	Deposed -> Standby (announced, applied, carriedOut, refreshed, resign, rest, secured)
+//	Deposed -> Standby (announcing.advance, applying.applied, carrying.carriedOut, held.resign, keying.secured, pausing.resign, refreshing.advance, rest, watching.resign)
 //	    ends what was under way: another manager is master
 //	    from Watching, Held, Pausing, Applying, Keying, Checking, Releasing, Announcing, Refreshing
 //	OthersWrote -> Watching (SetLease, hears, lookAtLease, naps)

@@ -41,14 +41,6 @@ func (e *Engine) enterElection() error {
 
 func (electing) state() state { return stateElecting }
 
-func (electing) advance(e *Engine, now time.Duration) bool {
-	if e.master.Awaits() {
-		return false
-	}
-	e.elected(now)
-	return true
-}
-
 func (electing) giveWay(e *Engine, _ time.Duration) bool {
 	e.agenda.wantElection("a new policy came meanwhile")
 	return true
@@ -56,17 +48,19 @@ func (electing) giveWay(e *Engine, _ time.Duration) bool {
 
 func (electing) work(*Engine) (apply.Work, bool) { return apply.Work{Phase: event.PhaseElect}, true }
 
-// elected goes on as master, or goes to standby.
-func (e *Engine) elected(now time.Duration) {
+// advance goes on as master, or goes to standby.
+func (electing) advance(e *Engine, now time.Duration) bool {
+	if e.master.Awaits() {
+		return false
+	}
 	if e.master.Named() {
 		e.electedNamed(now)
-		return
-	}
-	if why, master := e.master.DecideBelieved(now); !master {
+	} else if why, master := e.master.DecideBelieved(now); !master {
 		e.standBy(now, event.Deferred{Master: e.master.Master(), Reason: why})
-		return
+	} else {
+		e.lead(now)
 	}
-	e.lead(now)
+	return true
 }
 
 // electedNamed goes on as master, stands by, or leaves a subnet to its present master.

@@ -54,11 +54,7 @@ func (e *Engine) watchGuards(now time.Duration) {
 	})
 }
 
-func (e *Engine) guardsDue(sooner func(time.Duration)) {
-	if e.guarding() {
-		sooner(e.beside.guards.At())
-	}
-}
+func (e *Engine) guardsDue() (time.Duration, bool) { return e.beside.guards.At(), e.guarding() }
 
 // guarding reports whether there are guards to monitor.
 func (e *Engine) guarding() bool {

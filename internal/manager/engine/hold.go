@@ -84,10 +84,8 @@ func (c *carrying) advance(e *Engine, now time.Duration) bool {
 	return !c.ended(e) || c.carriedOut(e, now)
 }
 
-func (c *carrying) deadline(e *Engine, sooner func(time.Duration)) {
-	if c.until > 0 && e.window.Idle() {
-		sooner(c.until)
-	}
+func (c *carrying) deadline(e *Engine, sooner func(time.Duration, bool)) {
+	sooner(c.until, c.until > 0 && e.window.Idle())
 }
 
 // carriedOut ends what Carry began, once nothing that was sent can still be in flight:

@@ -43,10 +43,9 @@ func (e *Engine) asksMutes() bool {
 }
 
 // mutesDue is when askMutes is to be called.
-func (e *Engine) mutesDue(sooner func(time.Duration)) {
-	if at, some := e.beside.mutes.Next(); some && e.asksMutes() {
-		sooner(at)
-	}
+func (e *Engine) mutesDue() (at time.Duration, some bool) {
+	at, some = e.beside.mutes.Next()
+	return at, some && e.asksMutes()
 }
 
 // askMutes asks those who owe an answer. As soon as one answers, it is read, and what is

@@ -80,8 +80,8 @@ func (e *Engine) narrow(now time.Duration) bool {
 
 func (*narrowing) state() state { return stateNarrowing }
 
-func (n *narrowing) advance(e *Engine, _ time.Duration) bool {
-	n.narrowed(e)
+func (*narrowing) advance(e *Engine, _ time.Duration) bool {
+	e.step(onDone, watching{})
 	return true
 }
 
@@ -90,15 +90,12 @@ func (n *narrowing) expire(e *Engine, now time.Duration) {
 		e.tickPeers(now)
 		return
 	}
-	n.narrowed(e)
+	n.advance(e, now)
 	e.phase.expire(e, now)
 }
 
-func (n *narrowing) deadline(_ *Engine, sooner func(time.Duration)) { sooner(n.until) }
+func (n *narrowing) deadline(_ *Engine, sooner func(time.Duration, bool)) { sooner(n.until, true) }
 
 func (*narrowing) work(*Engine) (apply.Work, bool) {
 	return apply.Work{Phase: event.PhaseNarrow, Narrows: true}, true
 }
-
-// narrowed ends what narrow began.
-func (*narrowing) narrowed(e *Engine) { e.step(onDone, watching{}) }

@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/mastership"
@@ -58,8 +59,8 @@ func (e *Engine) pause() {
 
 func (*pausing) state() state { return statePausing }
 
-func (p *pausing) deadline(e *Engine, sooner func(time.Duration)) {
-	sooner(p.ends(e.master.Right.Stands(), e.master.Wait.Until))
+func (p *pausing) deadline(e *Engine, sooner func(time.Duration, bool)) {
+	sooner(p.ends(e.master.Right.Stands(), e.master.Wait.Until), true)
 }
 
 func (p *pausing) expire(e *Engine, now time.Duration) {
@@ -83,4 +84,41 @@ func (e *Engine) paused() {
 		return
 	}
 	e.refresh()
+}
+
+// refreshing is the phase in which PortInfo and SwitchInfo are read again after the wait.
+type refreshing struct{ base }
+
+// refresh reads PortInfo and SwitchInfo again.
+func (e *Engine) refresh() {
+	e.master.Wait.Stale = false
+	e.step(onWaitOver, refreshing{})
+	e.begin(event.PhaseTables)
+	for _, n := range e.fabric.Nodes {
+		if n.Switch != nil {
+			e.reread(&n.Ports[0], smp.AttrSwitchInfo, 0, nil)
+		}
+		for i := range n.Ports {
+			p := &n.Ports[i]
+			if !p.Reached || i == 0 && n.Switch == nil {
+				continue
+			}
+			before := seen{p.Info, p.InfoRead}
+			e.reread(p, smp.AttrPortInfo, p.PortInfoBlock(), func() { e.judge(p, before) })
+		}
+	}
+}
+
+func (refreshing) state() state { return stateRefreshing }
+
+func (refreshing) work(*Engine) (apply.Work, bool) { return apply.Work{Phase: event.PhaseTables}, true }
+
+// advance goes on when they were read.
+func (refreshing) advance(e *Engine, now time.Duration) bool {
+	if e.isMaster() {
+		e.lead(now)
+	} else {
+		e.rest(now, onDeposed)
+	}
+	return true
 }

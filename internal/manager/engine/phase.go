@@ -20,7 +20,7 @@ type phase interface {
 	// expire does what is due by now, whether or not requests are under way. deadline tells when
 	// that is.
 	expire(e *Engine, now time.Duration)
-	deadline(e *Engine, sooner func(at time.Duration))
+	deadline(e *Engine, sooner func(at time.Duration, some bool))
 	// giveWay ends what is under way for a new policy, and notes what has to be done again; false
 	// where it goes on.
 	giveWay(e *Engine, now time.Duration) bool
@@ -35,13 +35,13 @@ type phase interface {
 // base is a phase that does nothing by itself and goes on whatever comes.
 type base struct{}
 
-func (base) advance(*Engine, time.Duration) bool    { return false }
-func (base) expire(e *Engine, now time.Duration)    { e.tickPeers(now) }
-func (base) deadline(*Engine, func(time.Duration))  {}
-func (base) giveWay(*Engine, time.Duration) bool    { return false }
-func (base) resign(*Engine)                         {}
-func (base) running() *apply.Run                    { return nil }
-func (base) work(*Engine) (w apply.Work, some bool) { return w, false }
+func (base) advance(*Engine, time.Duration) bool         { return false }
+func (base) expire(e *Engine, now time.Duration)         { e.tickPeers(now) }
+func (base) deadline(*Engine, func(time.Duration, bool)) {}
+func (base) giveWay(*Engine, time.Duration) bool         { return false }
+func (base) resign(*Engine)                              {}
+func (base) running() *apply.Run                         { return nil }
+func (base) work(*Engine) (w apply.Work, some bool)      { return w, false }
 
 // unstarted is the phase of an engine that New makes.
 type unstarted struct{ base }

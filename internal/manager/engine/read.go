@@ -24,32 +24,28 @@ func (e *Engine) readRest() {
 
 func (reading) state() state { return stateReading }
 
-func (r reading) advance(e *Engine, now time.Duration) bool {
-	if e.sweep.discovery.Advance() {
-		r.rested(e, now)
-	}
-	return true
-}
-
 func (reading) work(e *Engine) (apply.Work, bool) {
 	return apply.Work{Phase: event.PhaseTables, Keyed: e.givesKeys()}, true
 }
 
-// rested takes over the tables.
-func (reading) rested(e *Engine, now time.Duration) {
+// advance takes over the tables when they were read.
+func (reading) advance(e *Engine, now time.Duration) bool {
 	d := e.sweep.discovery
+	if !d.Advance() {
+		return true
+	}
 	e.sweep.discovery = nil
 	more := d.Faults()[e.sweep.told:]
 	e.tell(more)
 	e.faults = append(e.faults, more...)
-	if !e.isMaster() {
+	switch {
+	case !e.isMaster():
 		e.stoodBy(now)
-		return
-	}
-	if e.master.Wait.Trial {
+	case e.master.Wait.Trial:
 		e.tried(now)
-		return
+	default:
+		e.cutMoved() // while the ports were read again
+		e.lead(now)
 	}
-	e.cutMoved() // while the ports were read again
-	e.lead(now)
+	return true
 }

@@ -18,9 +18,9 @@ func (refused) expire(e *Engine, now time.Duration) {
 	e.tickPeers(now)
 }
 
-func (refused) deadline(e *Engine, sooner func(time.Duration)) {
-	e.sweepDue(sooner)
-	e.mutesDue(sooner)
+func (refused) deadline(e *Engine, sooner func(time.Duration, bool)) {
+	sooner(e.sweepDue())
+	sooner(e.mutesDue())
 }
 
 func (refused) advance(e *Engine, now time.Duration) bool {

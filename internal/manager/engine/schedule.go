@@ -16,35 +16,23 @@ func (e *Engine) SetPeriods(sweep, drift, guard time.Duration) {
 }
 
 // Deadline is when to call Expire.
-func (e *Engine) Deadline() (time.Duration, bool) {
-	if e.master.Nap.On() {
-		due := e.master.Nap.Due(e.now)
-		if at, some := e.master.Due(false, false); some {
-			due = min(due, at)
-		}
-		if at, some := e.master.Right.At(e.now); some {
-			due = min(due, at)
-		}
-		return due, true
-	}
-	due, ok := e.window.Deadline()
-	sooner := func(at time.Duration) {
-		if !ok || at < due {
+func (e *Engine) Deadline() (due time.Duration, ok bool) {
+	sooner := func(at time.Duration, some bool) {
+		if some && (!ok || at < due) {
 			due, ok = at, true
 		}
 	}
-	if at, some := e.beside.window.Deadline(); some {
-		sooner(at)
+	if e.master.Nap.On() {
+		sooner(e.master.Nap.Due(e.now), true)
+		sooner(e.master.Due(false, false))
+		sooner(e.master.Right.At(e.now))
+		return due, ok
 	}
-	if at, some := e.master.Right.At(e.now); some {
-		sooner(at)
-	}
-	if at, some := e.master.Due(e.state() == stateElecting, e.state() == stateReleasing); some {
-		sooner(at)
-	}
-	if e.heeds() {
-		sooner(e.now + e.config.MasterTimeout/mastership.Beats)
-	}
+	sooner(e.window.Deadline())
+	sooner(e.beside.window.Deadline())
+	sooner(e.master.Right.At(e.now))
+	sooner(e.master.Due(e.state() == stateElecting, e.state() == stateReleasing))
+	sooner(e.now+e.config.MasterTimeout/mastership.Beats, e.heeds())
 	e.phase.deadline(e, sooner)
 	return due, ok
 }

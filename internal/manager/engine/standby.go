@@ -38,7 +38,7 @@ type standingBy struct{ base }
 
 func (standingBy) state() state { return stateStandby }
 
-func (standingBy) deadline(e *Engine, sooner func(time.Duration)) { e.sweepDue(sooner) }
+func (standingBy) deadline(e *Engine, sooner func(time.Duration, bool)) { sooner(e.sweepDue()) }
 
 func (standingBy) advance(e *Engine, now time.Duration) bool {
 	e.retry(now, "a standby reads the subnet once in a while")

@@ -188,7 +188,7 @@ func TestRareSteps(t *testing.T) {
 		{stateChecking, onDeposed, anyone(Config{}), func(e *Engine) { e.phase.advance(e, 0) }},
 		{stateReleasing, onDeposed, anyone(Config{}), func(e *Engine) { e.phase.advance(e, 0) }},
 		{stateAnnouncing, onDeposed, anyone(Config{}), func(e *Engine) { e.phase.advance(e, 0) }},
-		{stateRefreshing, onDeposed, anyone(Config{}), func(e *Engine) { e.refreshed(0) }},
+		{stateRefreshing, onDeposed, anyone(Config{}), func(e *Engine) { e.phase.advance(e, 0) }},
 	} {
 		t.Run(x.from.String()+x.on.String(), func(t *testing.T) {
 			e := x.is(t)

@@ -84,7 +84,7 @@ func (s state) String() string   { return states[s] }
 func (t trigger) String() string { return triggers[t] }
 
 // transition is one row of the table: from any of these states, by this trigger, to that state.
-// by names the functions that call step for it, does says what they do.
+// by names the functions that call step for it, those of phases with their type, does says what they do.
 type transition struct {
 	from []state
 	on   trigger
@@ -131,7 +131,7 @@ var transitions = []transition{
 	{[]state{stateWatching}, onCheckDue, stateChecking,
 		[]string{"startCheck"}, "asks switches for changes and reads back a share of the tables"},
 	{[]state{stateApplying, stateKeying, stateChecking, stateReleasing, stateNarrowing}, onDone, stateWatching,
-		[]string{"applied", "checked", "narrowed", "regrouped", "released", "rerouted", "secured"}, "ends what was under way"},
+		[]string{"applying.applied", "checking.advance", "keying.secured", "narrowing.advance", "regrouped", "releasing.advance", "rerouted"}, "ends what was under way"},
 	{[]state{stateSweeping, stateElecting, stateReading, stateApplying, stateChecking}, onGivesWay, stateWatching,
 		[]string{"giveWay"}, "interrupts what is under way for a new policy"},
 	{[]state{stateSweeping}, onContested, stateWatching,
@@ -147,13 +147,13 @@ var transitions = []transition{
 	{[]state{stateElecting}, onUnexpectedMaster, stateRefused,
 		[]string{"electedNamed"}, "leaves the subnet to a master that does not count"},
 	{[]state{stateElecting, stateReading, stateApplying}, onHeld, stateHeld,
-		[]string{"carriedOut", "lead"}, "waits for Carry (Config.Hold)"},
+		[]string{"carrying.carriedOut", "lead"}, "waits for Carry (Config.Hold)"},
 	{[]state{stateElecting, stateReading}, onStandby, stateStandby,
 		[]string{"stoodBy"}, "stands by for the master"},
 	{[]state{stateSweeping, stateElecting, stateReading, stateRefreshing, stateChecking}, onTakeover, stateStandby,
 		[]string{"abandonReading"}, "drops what was read as standby, to read it after the wait"},
 	{[]state{stateWatching, stateHeld, statePausing, stateApplying, stateKeying, stateChecking, stateReleasing, stateAnnouncing, stateRefreshing}, onDeposed, stateStandby,
-		[]string{"announced", "applied", "carriedOut", "refreshed", "resign", "rest", "secured"}, "ends what was under way: another manager is master"},
+		[]string{"announcing.advance", "applying.applied", "carrying.carriedOut", "held.resign", "keying.secured", "pausing.resign", "refreshing.advance", "rest", "watching.resign"}, "ends what was under way: another manager is master"},
 	{working, onOthersWrote, stateWatching,
 		[]string{"SetLease", "hears", "lookAtLease", "naps"}, "drops what was under way, and has the subnet read again: another manager may have written"},
 	{working, onLostMeanwhile, stateStandby,

@@ -21,23 +21,17 @@ func (w watching) expire(e *Engine, now time.Duration) {
 	}
 }
 
-func (watching) deadline(e *Engine, sooner func(time.Duration)) {
-	sooner(e.round.next)
-	e.sweepDue(sooner)
-	e.mutesDue(sooner)
-	e.guardsDue(sooner)
+func (watching) deadline(e *Engine, sooner func(time.Duration, bool)) {
 	calm := e.watches() && e.agenda.sweep == ""
-	if at, some := e.hostsDue(); some && calm {
-		sooner(at)
-	}
-	if !e.window.Idle() || e.ownLID.robbed {
-		return
-	}
-	if e.regroups() || e.rekeys() || e.mustReleaseKeys() {
-		sooner(0)
-	}
-	if at, some := e.agenda.due(); some && calm {
-		sooner(at)
+	soon := func(at time.Duration, some bool) { sooner(at, some && calm) }
+	sooner(e.round.next, true)
+	sooner(e.sweepDue())
+	sooner(e.mutesDue())
+	sooner(e.guardsDue())
+	soon(e.hostsDue())
+	if e.answered() {
+		sooner(0, e.regroups() || e.rekeys() || e.mustReleaseKeys())
+		soon(e.agenda.due())
 	}
 }
 
@@ -103,12 +97,14 @@ func (e *Engine) resweep(now time.Duration) bool {
 	return true
 }
 
-// sweepDue is when resweep is to be called. Else the answer that is awaited comes first.
-func (e *Engine) sweepDue(sooner func(time.Duration)) {
-	if at, some := e.agenda.sweepsAt(); some && e.window.Idle() && !e.ownLID.robbed {
-		sooner(at)
-	}
+// sweepDue is when resweep is to be called.
+func (e *Engine) sweepDue() (at time.Duration, some bool) {
+	at, some = e.agenda.sweepsAt()
+	return at, some && e.answered()
 }
+
+// answered reports whether no answer is awaited that comes before what is on the agenda.
+func (e *Engine) answered() bool { return e.window.Idle() && !e.ownLID.robbed }
 
 // watches reports whether this manager monitors a policy in force.
 func (e *Engine) watches() bool {
