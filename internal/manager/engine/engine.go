@@ -22,7 +22,8 @@ type Engine struct {
 	config  Config
 	observe func(event.Event)
 	now     time.Duration // as the engine was last told
-	machine
+	phase   phase         // what it is doing
+	broken  bool          // a step was refused: recover
 
 	// What it is to do, and by what.
 	policy *policy.Policy
@@ -30,7 +31,7 @@ type Engine struct {
 	window *transact.Window // of passes
 	outbox []outgoing
 
-	// The phases.
+	// What one phase leaves to others.
 	sweep    survey
 	round    round
 	standby  standby
@@ -71,7 +72,7 @@ func New(c Config, p *policy.Policy, observe func(event.Event)) *Engine {
 	if observe == nil {
 		observe = func(event.Event) {}
 	}
-	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe, agenda: newAgenda(), machine: machine{phase: unstarted{}}}
+	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe, agenda: newAgenda(), phase: unstarted{}}
 	e.openKeys()
 	e.names.Known = c.Known.Names
 	e.cabling.list = c.Cables

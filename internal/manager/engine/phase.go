@@ -10,8 +10,8 @@ import (
 // phase is what the engine is doing in a state. It owns what only that needs: step enters it, and drops
 // it with all of that when the next one begins. What the manager knows across phases is in Engine.
 //
-// A phase embeds base, which does nothing, or idle, resting or writing, and has methods for what it
-// does otherwise.
+// A phase embeds base, which does nothing by itself, or writing (apply.go) or surveying (sweep.go), and
+// has methods for what it does otherwise.
 type phase interface {
 	// state is its state in the table of transitions.
 	state() state

@@ -191,12 +191,6 @@ func (e *Engine) step(on trigger, next phase) {
 	e.phase = next
 }
 
-// machine is what an engine is doing.
-type machine struct {
-	phase  phase
-	broken bool // a step was refused: recover
-}
-
 // leadsTo is the state that follows from a trigger in the present state.
 func (e *Engine) leadsTo(on trigger) state {
 	if to := table[e.state()][on]; to != 0 {
