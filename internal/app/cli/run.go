@@ -443,11 +443,11 @@ func (f *runFlags) turned(c *cobra.Command, r *reporter, hangup <-chan struct{})
 func (f *runFlags) configs(pause time.Duration) (engine.Config, server.Config) {
 	manager, administration := engine.Config{
 		LMC: ib.LMC(f.lmc), Routing: f.routing.Engine, RoutingFile: f.routing.Tables, Known: f.loadedAssigned,
-		Limits:        transact.Limits{Window: f.maxSMPs},
-		SweepInterval: f.sweep, DriftPeriod: f.drift, GuardPeriod: f.guard,
-		LeaveMulticast: f.once && f.forgot, Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0,
-		Trusted: f.parsedTrusted, MasterTimeout: f.masterTimeout, AcceptPolicy: f.acceptPolicy, Lease: f.service.Shares(),
-		Newcomer: !f.takeOver && !daemon.Fresh(f.where.spec), Pause: pause, Seed: daemon.Secret(),
+		Limits:  transact.Limits{Window: f.maxSMPs},
+		Periods: engine.Periods{Sweep: f.sweep, Drift: f.drift, Guard: f.guard},
+		Election: engine.Election{Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0, Trusted: f.parsedTrusted, MasterTimeout: f.masterTimeout,
+			AcceptPolicy: f.acceptPolicy, Lease: f.service.Shares(), Newcomer: !f.takeOver && !daemon.Fresh(f.where.spec)},
+		LeaveMulticast: f.once && f.forgot, Pause: pause, Seed: daemon.Secret(),
 		// A run that ends with the first verdict answers nobody.
 		Reregister: f.forgot && !f.once,
 	}, server.Config{Keep: f.state != "" || f.shared != nil}

@@ -81,7 +81,7 @@ func (e *Engine) startCheck() {
 		pollNotices(e.window, e.ends, e.heard)
 	}
 	e.master.RecheckAll()
-	for _, c := range e.round.share(e.config.SweepInterval, e.config.DriftPeriod) {
+	for _, c := range e.round.share(e.config.Periods.Sweep, e.config.Periods.Drift) {
 		if c.Attribute == smp.AttrPortInfo {
 			if c.Port.IsEnd() && c.Port != e.fabric.Self {
 				e.recheckNode(c.Port)
@@ -102,7 +102,7 @@ func (e *Engine) reread(p *observed.Port, a mad.AttributeID, modifier uint32, th
 // advance ends a light sweep: a difference from the desired tables is a foreign change,
 // unless the value could not be written in the first place.
 func (*checking) advance(e *Engine, now time.Duration) bool {
-	e.round.next = now + e.config.SweepInterval
+	e.round.next = now + e.config.Periods.Sweep
 	if e.agenda.sweep != "" || e.desired == nil || !e.isMaster() || e.ownLID.robbed {
 		from := e.agenda.sweepFrom
 		e.rest(now, onDone)

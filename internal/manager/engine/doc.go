@@ -24,7 +24,7 @@
 // A standby reads the whole subnet once in every drift period and writes nothing. What an
 // earlier manager sent may still be under way when it takes over; see package mastership, Wait.
 //
-// A master with partners that would take over within Config.MasterTimeout wants to be
+// A master with partners that would take over within Config.Election.MasterTimeout wants to be
 // called more often than that. When it was not (event.Slept), it talks to managers only
 // until a round of questions has shown that none is master, and, with AwaitConfirmation,
 // until its policy has been confirmed; see package mastership, Nap.

@@ -69,7 +69,7 @@ func (e *Engine) electedNamed(now time.Duration) {
 		if p := e.master.Incumbent(); p != nil {
 			e.emit(event.Unexpected{Port: p.GUID, At: facts.Where(p)})
 			e.rest(now, onUnexpectedMaster)
-			e.agenda.retryAt = now + e.config.DriftPeriod
+			e.agenda.retryAt = now + e.config.Periods.Drift
 			return
 		}
 		e.master.Settle(now)

@@ -24,13 +24,13 @@ func (e *Engine) listGuards() {
 }
 
 // GuardPeriod is the time in which a foreign change of a guard is seen while no
-// pass is under way: Config.GuardPeriod, or longer where more tables would have
-// to be read a second than Config.GuardRate; 0 when guards are not watched.
+// pass is under way: Config.Periods.Guard, or longer where more tables would have
+// to be read a second than Config.Periods.GuardRate; 0 when guards are not watched.
 func (e *Engine) GuardPeriod() time.Duration {
 	if !e.config.WatchesGuards() {
 		return 0
 	}
-	e.beside.guards.Period, e.beside.guards.Rate = e.config.GuardPeriod, e.config.GuardRate
+	e.beside.guards.Period, e.beside.guards.Rate = e.config.Periods.Guard, e.config.Periods.GuardRate
 	return e.beside.guards.InForce()
 }
 

@@ -76,14 +76,13 @@ func (h *host) Follow(f mastership.Effects) {
 }
 
 func (e *Engine) openMastership(c Config) {
+	x := &c.Election
 	e.master = mastership.Open(mastership.Config{
-		Limits: c.Limits, Seed: c.Seed, Profile: c.Profile, Newcomer: c.Newcomer && !c.Known.Managed,
+		Limits: c.Limits, Seed: c.Seed, Profile: c.Profile, Newcomer: x.Newcomer && !c.Known.Managed, Vouches: x.Vouches,
 		Election: mastership.ElectionConfig{
-			Priority: c.Priority, SMKey: c.SMKey, ShowKey: c.ShowSMKey, Trusted: c.Trusted, Key: c.SMKeys,
-			MasterTimeout: c.MasterTimeout,
+			Priority: x.Priority, SMKey: x.SMKey, ShowKey: x.ShowSMKey, Trusted: x.Trusted, Key: x.SMKeys, MasterTimeout: x.MasterTimeout,
 		},
-		Vouches: c.Vouches,
-	}, &host{Engine: e}, c.Lease, e.window, e.beside.window)
+	}, &host{Engine: e}, x.Lease, e.window, e.beside.window)
 }
 
 // isMaster reports whether this manager is master. Whether it may write now, MayWrite reports.

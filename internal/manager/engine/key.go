@@ -55,7 +55,7 @@ func (k *keying) secured(e *Engine, now time.Duration) {
 		e.emit(event.Failed{Failure: f})
 	}
 	unset := e.keys.Unset
-	locked := e.keys.Took(now+e.config.DriftPeriod, e.fabric, e.ends, failures)
+	locked := e.keys.Took(now+e.config.Periods.Drift, e.fabric, e.ends, failures)
 	if writes > 0 {
 		e.emit(mkey.GivenKeys{Ports: writes, Failures: len(failures)})
 	}

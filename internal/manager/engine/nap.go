@@ -16,14 +16,14 @@ func (e *Engine) Confirm(changed bool) { e.master.Nap.Confirm(changed) }
 
 // noteNap notes a nap, before the time is entered.
 func (e *Engine) noteNap(now time.Duration) {
-	if gap := now - e.now; e.master.Wait.Began && gap > e.config.MasterTimeout && !e.master.Nap.On() && e.heeds() {
+	if gap := now - e.now; e.master.Wait.Began && gap > e.config.Election.MasterTimeout && !e.master.Nap.On() && e.heeds() {
 		e.master.Nap.Begin(now, e.master.AskAgain())
 		e.emit(event.Slept{For: gap})
 	}
 }
 
 // heeds reports whether this manager is master beside partners that would take over within
-// Config.MasterTimeout.
+// Config.Election.MasterTimeout.
 func (e *Engine) heeds() bool {
 	return e.fabric != nil && !e.config.Hold && e.isMaster() && (e.master.Nap.Confirms || e.master.HasPartners())
 }

@@ -65,7 +65,7 @@ func (e *Engine) rest(now time.Duration, why trigger) {
 	e.step(why, idle[e.leadsTo(why)])
 	e.sweep.discovery = nil
 	if e.round.next == 0 || e.state() != stateWatching {
-		e.round.next = now + e.config.SweepInterval
+		e.round.next = now + e.config.Periods.Sweep
 	}
 	e.agenda.sweepFrom = now + minSweepGap
 	e.begin(event.PhaseWatch)

@@ -40,7 +40,7 @@ func (a *applying) applied(e *Engine, now time.Duration) {
 	for _, f := range a.run.Failures() {
 		e.emit(event.Failed{Failure: f})
 		if errors.Is(f.Err, apply.ErrRecabled) {
-			e.linkMovedAt(f.Port, f.Error(), now+e.config.DriftPeriod) // its switch tells sooner
+			e.linkMovedAt(f.Port, f.Error(), now+e.config.Periods.Drift) // its switch tells sooner
 		}
 		e.proof.unfinished[unfinished{f.Port, f.Attribute}] = true
 	}
@@ -65,7 +65,7 @@ func (a *applying) applied(e *Engine, now time.Duration) {
 	e.reconsider()
 	e.rereadAliases()
 	if e.proof.strangers && e.agenda.retryAt == 0 {
-		e.agenda.retryAt = now + e.config.DriftPeriod
+		e.agenda.retryAt = now + e.config.Periods.Drift
 	}
 }
 

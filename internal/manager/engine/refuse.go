@@ -50,7 +50,7 @@ func (e *Engine) refuse(now time.Duration, p *policy.Policy, err error) {
 		e.rest(now, onRefused)
 	}
 	if e.desired == nil {
-		e.agenda.retryAt = now + e.config.DriftPeriod
+		e.agenda.retryAt = now + e.config.Periods.Drift
 		e.noteMutes(nil, true)
 	}
 }
@@ -65,5 +65,5 @@ func (e *Engine) lockOut(now time.Duration, err error) {
 	e.emit(event.LockedOut{Err: err})
 	e.policy, e.agenda.policy = e.wanted(), nil // a new one waits for the next try too
 	e.rest(now, onLockedOut)
-	e.agenda.retryAt = now + e.config.DriftPeriod
+	e.agenda.retryAt = now + e.config.Periods.Drift
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 )
 
-// SetPeriods changes Config.SweepInterval, DriftPeriod and GuardPeriod.
+// SetPeriods changes Sweep, Drift and Guard of Config.Periods.
 func (e *Engine) SetPeriods(sweep, drift, guard time.Duration) {
-	e.config.SweepInterval, e.config.DriftPeriod, e.config.GuardPeriod = sweep, drift, guard
+	e.config.Periods.Sweep, e.config.Periods.Drift, e.config.Periods.Guard = sweep, drift, guard
 	e.round.next = min(e.round.next, e.now+sweep)
 	if p, is := e.phase.(*pausing); is {
 		p.again = min(p.again, e.now+sweep)
@@ -32,7 +32,7 @@ func (e *Engine) Deadline() (due time.Duration, ok bool) {
 	sooner(e.beside.window.Deadline())
 	sooner(e.master.Right.At(e.now))
 	sooner(e.master.Due(e.state() == stateElecting, e.state() == stateReleasing))
-	sooner(e.now+e.config.MasterTimeout/mastership.Beats, e.heeds())
+	sooner(e.now+e.config.Election.MasterTimeout/mastership.Beats, e.heeds())
 	e.phase.deadline(e, sooner)
 	return due, ok
 }

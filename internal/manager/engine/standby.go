@@ -13,7 +13,7 @@ import (
 )
 
 // standby is what a manager that stands by knows of the subnet. It reads all of it once
-// in every Config.DriftPeriod and writes nothing.
+// in every Config.Periods.Drift and writes nothing.
 type standby struct {
 	// ready is what the policy wants of the subnet as last read, if it held all of it but the
 	// address of the master and P_Key tables; else nil. held is what ports held.
@@ -77,7 +77,7 @@ func (e *Engine) stoodBy(now time.Duration) {
 	}
 	e.standby.ready = nil
 	// A subnet that is being changed while it is read is read again sooner.
-	e.agenda.retryAt = now + min(e.config.SweepInterval<<min(e.standby.unready, unreadyMost), e.config.DriftPeriod)
+	e.agenda.retryAt = now + min(e.config.Periods.Sweep<<min(e.standby.unready, unreadyMost), e.config.Periods.Drift)
 	e.standby.unready++
 	of, err := e.resolve(e.wanted())
 	if err != nil {
@@ -96,7 +96,7 @@ func (e *Engine) stoodBy(now time.Duration) {
 	}
 	e.standby.ready, e.standby.held, e.standby.lid = r, desired.BoundOf(e.ends, "", false), e.fabric.Self.Info.LID
 	if !tables {
-		e.standby.unready, e.agenda.retryAt = 0, now+e.config.DriftPeriod
+		e.standby.unready, e.agenda.retryAt = 0, now+e.config.Periods.Drift
 	}
 }
 

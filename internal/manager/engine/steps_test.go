@@ -224,7 +224,7 @@ func TestUnexpectedMaster(t *testing.T) {
 	f, hosts := tree(t)
 	first, drive := at(t, f, hosts[0], Config{})
 	drive(func() bool { return first.settled && first.Settled() })
-	second, drive := at(t, f, hosts[1], Config{Profile: protect.Tenant, Newcomer: true})
+	second, drive := at(t, f, hosts[1], Config{Profile: protect.Tenant, Election: Election{Newcomer: true}})
 	drive(func() bool { return second.state() == stateRefused })
 	if !first.isMaster() || second.isMaster() || second.settled || second.state() != stateRefused {
 		t.Errorf("the first is master: %v; the second is %s, has managed the subnet: %v", first.isMaster(), second.state(), second.settled)
