@@ -38,7 +38,8 @@
 // it answers (Doubtful). If two devices claim one GUID, neither is in any partition but
 // the default one.
 //
-// What the engine is doing is its state, which only step changes, by one table.
+// What the engine is doing is its phase, a value that only step enters and drops, by one table of
+// states.
 //
 // The table of transitions, which is made from the code (transitions.go):
 //
