@@ -209,7 +209,7 @@ func (f *Fabric) seat(node *topology.Node, num ib.PortNum, book *mkey.Book, prio
 	if err != nil {
 		return err
 	}
-	c := engine.Config{Routing: routing.UpDown, Limits: link.Limits(), Priority: priority, Reregister: follows}
+	c := engine.Config{Routing: routing.UpDown, Limits: link.Limits(), Election: engine.Election{Priority: priority}, Reregister: follows}
 	copy(c.Seed[:], f.secret[:])
 	binary.BigEndian.PutUint64(c.Seed[8:], uint64(node.GUID))
 	var a server.Config

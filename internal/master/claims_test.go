@@ -16,7 +16,7 @@ import (
 // TestClaimedLIDIsNotBelieved: once a port was seen to hold the LID of another, what comes from that LID
 // joins nothing, until it has its own again.
 func TestClaimedLIDIsNotBelieved(t *testing.T) {
-	r := newRig(t, engine.Config{Profile: protect.Tenant, SweepInterval: 10 * time.Second}, server.Config{Profile: protect.Tenant})
+	r := newRig(t, engine.Config{Profile: protect.Tenant, Periods: engine.Periods{Sweep: 10 * time.Second}}, server.Config{Profile: protect.Tenant})
 	r.drive(r.Settled)
 	p, thief := r.port("red-1"), r.port("red-2")
 	own := thief.Info.LID

@@ -84,7 +84,7 @@ func newRig(t *testing.T, c engine.Config, a server.Config) *rig {
 			part.Multicast = append(part.Multicast, policy.MulticastGroup{MGID: policy.Broadcast(policy.ScopeLink), MTU: policy.DefaultMTU, Rate: policy.DefaultRate, QKey: policy.QKeyIPoIB})
 		}
 	}
-	c.Limits, c.Routing, c.DriftPeriod = r.link.Limits(), routing.UpDown, time.Hour
+	c.Limits, c.Routing, c.Periods.Drift = r.link.Limits(), routing.UpDown, time.Hour
 	r.Engine = master.New(c, a, p, func(e event.Event) { r.events = append(r.events, e) })
 	return r
 }
@@ -343,7 +343,7 @@ func TestGuardConfigures(t *testing.T) {
 			return c.MKey == 9 && c.LearnCables && c.Keys == nil
 		}},
 		"keys of a secret, with the one that ports hold so far": {master.Guard{MKey: 9, Keys: master.KeysOf(ring, new(mkey.Book), true)}, func(c *engine.Config, _ *server.Config) bool {
-			return c.MKey == 0 && c.Keys != nil && c.Keys.Keep && len(c.Keys.Foreign.Everywhere) == 1 && c.Keys.Foreign.Everywhere[0] == 9 && c.SMKeys != nil
+			return c.MKey == 0 && c.Keys != nil && c.Keys.Keep && len(c.Keys.Foreign.Everywhere) == 1 && c.Keys.Foreign.Everywhere[0] == 9 && c.Election.SMKeys != nil
 		}},
 	} {
 		var c engine.Config

@@ -36,7 +36,7 @@ func (g Guard) Configure(c *engine.Config, a *server.Config) {
 		c.MKey = g.MKey
 		return
 	}
-	c.Keys, c.SMKeys, c.Vouches = g.Keys, g.Keys.Ring.SMKey, g.Keys.Ring
+	c.Keys, c.Election.SMKeys, c.Election.Vouches = g.Keys, g.Keys.Ring.SMKey, g.Keys.Ring
 	if g.MKey != 0 {
 		c.Keys.Foreign.Everywhere = []ib.MKey{g.MKey}
 	}

@@ -122,7 +122,7 @@ func bringUp(t testing.TB, list *topology.Netlist, h *fabric.Hardware, window in
 		t.Fatal(err)
 	}
 	p := read(t, list)
-	r := daemon.NewRunner(l, engine.Config{Limits: transact.Limits{Window: window}, Routing: routing.FatTree, Profile: protect.Tenant, SweepInterval: time.Minute, DriftPeriod: time.Hour}, server.Config{}, p, unwatched{t})
+	r := daemon.NewRunner(l, engine.Config{Limits: transact.Limits{Window: window}, Routing: routing.FatTree, Profile: protect.Tenant, Periods: engine.Periods{Sweep: time.Minute, Drift: time.Hour}}, server.Config{}, p, unwatched{t})
 	if err := r.Run(t.Context(), r.Engine().Settled); err != nil {
 		t.Fatal(err)
 	}

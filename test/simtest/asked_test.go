@@ -406,7 +406,7 @@ Hca 1 "B2"
 func TestMK08ProtectionAndLease(t *testing.T) {
 	list := topology.Demo()
 	c := keyed()
-	c.SweepInterval, c.DriftPeriod, c.GuardPeriod = time.Hour, 2*time.Hour, time.Hour
+	c.Periods.Sweep, c.Periods.Drift, c.Periods.Guard = time.Hour, 2*time.Hour, time.Hour
 	w := bringUp(t, setup{list: list, policy: settingsPolicy(t, list, ""), manager: c})
 	red := w.host("red-1")
 	if i := w.info(red); i.MKey == 0 || i.MKeyProtectBits != 2 || i.MKeyLeasePeriod != 0 {

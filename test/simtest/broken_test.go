@@ -245,7 +245,7 @@ func BenchmarkCable(b *testing.B) {
 				continue
 			}
 			b.Run(fmt.Sprintf("%s,%s", name, spec), func(b *testing.B) {
-				w := newBroken(b, spec, engine.Config{Routing: name, SweepInterval: time.Hour, DriftPeriod: time.Hour})
+				w := newBroken(b, spec, engine.Config{Routing: name, Periods: engine.Periods{Sweep: time.Hour, Drift: time.Hour}})
 				rng := rand.New(rand.NewPCG(1, 1))
 				var down, up, used []float64
 				least := math.Inf(1)

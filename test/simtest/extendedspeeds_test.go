@@ -176,10 +176,10 @@ func (x *extended) pass(d time.Duration) {
 // at many times a second: with it a month has a minute, in a soak two hours.
 func TestExtendedSpeeds(t *testing.T) {
 	const day, aMonth = 24 * time.Hour, 365 * 24 * time.Hour / 12
-	open, keysMonth, tenantMonth := engine.Config{SweepInterval: 12 * time.Hour, DriftPeriod: day}, day, time.Minute
-	keys := engine.Config{SweepInterval: time.Hour, DriftPeriod: 2 * time.Hour} // whoever has keys looks at them often
+	open, keysMonth, tenantMonth := engine.Config{Periods: engine.Periods{Sweep: 12 * time.Hour, Drift: day}}, day, time.Minute
+	keys := engine.Config{Periods: engine.Periods{Sweep: time.Hour, Drift: 2 * time.Hour}} // whoever has keys looks at them often
 	if need.Soak() {
-		open.SweepInterval, open.DriftPeriod = time.Minute, 6*time.Minute
+		open.Periods.Sweep, open.Periods.Drift = time.Minute, 6*time.Minute
 		keys, keysMonth, tenantMonth = open, aMonth, 2*time.Hour
 	}
 	for name, of := range map[string]struct {

@@ -295,7 +295,7 @@ func partners(t *testing.T) (x *pair, first, second *seat, c *client) {
 	x = newPair(t, list)
 	y := tenantsOf(hosts(list))
 	config := func(priority uint8) engine.Config {
-		return engine.Config{Priority: priority, Profile: protect.Tenant, SMKeys: ring(1)}
+		return engine.Config{Election: engine.Election{Priority: priority, SMKeys: ring(1)}, Profile: protect.Tenant}
 	}
 	first = x.sit(0, config(5), x.managed(y, 0, 4))
 	x.until("the first proof", time.Minute, func() bool { return first.proved(0) })
@@ -451,7 +451,7 @@ func takeovers(t *testing.T, seed uint64, rounds int, hasty bool, l ib.LID) (e *
 		return y
 	}
 	config := func(priority uint8) engine.Config {
-		return engine.Config{Priority: priority, Profile: protect.Tenant, SMKeys: ring(1), AcceptPolicy: true}
+		return engine.Config{Election: engine.Election{Priority: priority, SMKeys: ring(1), AcceptPolicy: true}, Profile: protect.Tenant}
 	}
 	now := deal()
 	master := x.sit(0, config(5), now.policy())

@@ -95,7 +95,7 @@ func newFailovers(t testing.TB, list *topology.Netlist, seed uint64, loss float6
 
 // seat seats a manager where none is, below the one that is there.
 func (x *failovers) seat() *seat {
-	m := x.sit(portsOfManagers[x.port], engine.Config{Priority: x.rank, Profile: protect.Tenant, SMKeys: ring(1)}, x.policy())
+	m := x.sit(portsOfManagers[x.port], engine.Config{Election: engine.Election{Priority: x.rank, SMKeys: ring(1)}, Profile: protect.Tenant}, x.policy())
 	x.rank--
 	return m
 }

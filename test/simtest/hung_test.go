@@ -33,7 +33,7 @@ func TestHungManagers(t *testing.T) {
 			p.patient = true
 			y := tenantsOf(hosts(list))
 			config := func(priority uint8) engine.Config {
-				return engine.Config{Priority: priority, Profile: protect.Tenant, SMKeys: ring(1)}
+				return engine.Config{Election: engine.Election{Priority: priority, SMKeys: ring(1)}, Profile: protect.Tenant}
 			}
 			at := []int{0, 4, 8}
 			first := p.sit(at[0], config(5), p.managed(y, at...))
@@ -83,7 +83,7 @@ func TestAnswersUnderWrites(t *testing.T) {
 			x := newPair(t, list)
 			y := tenantsOf(hosts(list))
 			config := func(priority uint8) engine.Config {
-				return engine.Config{Priority: priority, Profile: protect.Tenant, SMKeys: ring(1), AcceptPolicy: true}
+				return engine.Config{Election: engine.Election{Priority: priority, SMKeys: ring(1), AcceptPolicy: true}, Profile: protect.Tenant}
 			}
 			first := x.sit(0, config(5), x.managed(y, 0, 4))
 			x.until("the first proof", time.Minute, func() bool { return first.proved(0) })
@@ -129,7 +129,7 @@ func TestEarlyAnswers(t *testing.T) {
 	x := newPair(t, list)
 	y := tenantsOf(hosts(list))
 	config := func(priority uint8) engine.Config {
-		return engine.Config{Priority: priority, Profile: protect.Tenant, SMKeys: ring(1), AcceptPolicy: true}
+		return engine.Config{Election: engine.Election{Priority: priority, SMKeys: ring(1), AcceptPolicy: true}, Profile: protect.Tenant}
 	}
 	first := x.sit(0, config(5), x.managed(y, 0, 4))
 	x.until("the first proof", time.Minute, func() bool { return first.proved(0) })

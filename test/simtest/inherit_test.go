@@ -59,7 +59,7 @@ func TestTakeoverBringsNoOlderPolicyBack(t *testing.T) {
 			older := halves(hosts(r.list))
 			newer := older.move(guidOf(r.list, "red-1"), 0x10, 0x20)
 			config := func(priority uint8) engine.Config {
-				return engine.Config{Priority: priority, Profile: x.profile, AcceptPolicy: x.accept, SMKeys: ring(1)}
+				return engine.Config{Election: engine.Election{Priority: priority, AcceptPolicy: x.accept, SMKeys: ring(1)}, Profile: x.profile}
 			}
 			first := r.joinAs("mgmt-1", config(5), newer)
 			r.run(time.Second)
@@ -136,7 +136,7 @@ func TestQuarrelsomeManagerDelaysNothing(t *testing.T) {
 				r := newRivals(t)
 				y := halves(hosts(r.list))
 				listed := guidOf(r.list, "blue-6")
-				m := r.joinAs("mgmt-1", engine.Config{Priority: 7, Profile: profile, Trusted: []ib.PortGUID{listed}, Limits: transact.DefaultLimits()}, y)
+				m := r.joinAs("mgmt-1", engine.Config{Election: engine.Election{Priority: 7, Trusted: []ib.PortGUID{listed}}, Profile: profile, Limits: transact.DefaultLimits()}, y)
 				r.run(3 * time.Second)
 				r.checkMaster(m, y, 0)
 				g := &rogue{impostor: impostor{info: smp.SMInfo{GUID: listed, SMState: smp.SMMaster}}}
@@ -179,7 +179,7 @@ func TestSecondMasterGivesNothingNew(t *testing.T) {
 	r := newRivals(t)
 	y := halves(hosts(r.list))
 	listed := guidOf(r.list, "blue-6")
-	m := r.joinAs("mgmt-1", engine.Config{Priority: 7, Profile: protect.Tenant, Trusted: []ib.PortGUID{listed}}, y)
+	m := r.joinAs("mgmt-1", engine.Config{Election: engine.Election{Priority: 7, Trusted: []ib.PortGUID{listed}}, Profile: protect.Tenant}, y)
 	r.run(time.Second)
 	g := &rogue{impostor: impostor{info: smp.SMInfo{GUID: listed, SMState: smp.SMMaster}}}
 	r.seat("blue-6", func(*rival) link.Engine { return g })
@@ -221,7 +221,7 @@ func TestNewcomer(t *testing.T) {
 			r.leave(first)
 			g := &rogue{mute: x.mute, impostor: impostor{info: smp.SMInfo{GUID: guidOf(r.list, "blue-6"), SMState: x.state}}}
 			r.seat("blue-6", func(*rival) link.Engine { return g })
-			c := engine.Config{Profile: protect.Tenant, Newcomer: true, SMKey: 7, ShowSMKey: true}
+			c := engine.Config{Profile: protect.Tenant, Election: engine.Election{Newcomer: true, SMKey: 7, ShowSMKey: true}}
 			if x.managed {
 				c.Known = known
 			}
@@ -247,7 +247,7 @@ func TestStrictFencesWhoProvesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRivals(t)
 			y := halves(hosts(r.list))
-			m := r.joinAs("mgmt-1", engine.Config{Profile: protect.Strict, SMKeys: ring(1)}, y)
+			m := r.joinAs("mgmt-1", engine.Config{Profile: protect.Strict, Election: engine.Election{SMKeys: ring(1)}}, y)
 			r.run(time.Second)
 			since := r.fabric.Now()
 			g := r.seat("red-3", func(*rival) link.Engine {
@@ -269,7 +269,7 @@ func TestStrictFencesWhoProvesNothing(t *testing.T) {
 			if !has[event.Fenced](m, since) || len(valid(r.table(r.switchPort("red-3")))) != 0 {
 				t.Errorf("after its time: %v", m.events)
 			}
-			other := r.joinAs("blue-6", engine.Config{Profile: protect.Strict, SMKeys: ring(1)}, y)
+			other := r.joinAs("blue-6", engine.Config{Profile: protect.Strict, Election: engine.Election{SMKeys: ring(1)}}, y)
 			before := r.fabric.Now()
 			r.run(10 * time.Second)
 			if has[event.Fenced](m, before) || has[event.Fenced](other, before) {
@@ -284,7 +284,7 @@ func TestStrictFencesWhoProvesNothing(t *testing.T) {
 func TestProofLiftsTheFence(t *testing.T) {
 	r := newRivals(t)
 	y := halves(hosts(r.list))
-	c := engine.Config{Priority: 5, Profile: protect.Strict, SMKeys: ring(1)}
+	c := engine.Config{Election: engine.Election{Priority: 5, SMKeys: ring(1)}, Profile: protect.Strict}
 	m := r.joinAs("mgmt-1", c, y)
 	r.run(time.Second)
 	mute := r.seat("blue-6", func(*rival) link.Engine { return &rogue{mute: true} })
@@ -301,7 +301,7 @@ func TestProofLiftsTheFence(t *testing.T) {
 	}
 	r.leave(mute)
 	since := r.fabric.Now()
-	c.Known, c.Priority = engine.Config{}.Known, 1
+	c.Known, c.Election.Priority = engine.Config{}.Known, 1
 	r.joinAs("blue-6", c, y)
 	r.run(10 * time.Second)
 	if !has[event.Unfenced](m, since) || len(valid(r.table(r.switchPort("blue-6")))) == 0 {
@@ -321,11 +321,11 @@ func TestImpossiblePolicyTakesNothingOver(t *testing.T) {
 			Selector: policy.Selector{Kind: policy.SelectPort, GUID: uint64(guidOf(r.list, "red-1"))}, Membership: policy.Full, Index0: true,
 		})
 	}
-	master := r.joinAs("mgmt-1", engine.Config{Profile: protect.Tenant, SMKeys: ring(1)}, y)
+	master := r.joinAs("mgmt-1", engine.Config{Profile: protect.Tenant, Election: engine.Election{SMKeys: ring(1)}}, y)
 	r.run(5 * time.Second)
 	since := r.fabric.Now()
 	second := r.seat("blue-6", func(m *rival) link.Engine {
-		c := engine.Config{Priority: 7, Profile: protect.Tenant, SMKeys: ring(1), Limits: transact.DefaultLimits()}
+		c := engine.Config{Election: engine.Election{Priority: 7, SMKeys: ring(1)}, Profile: protect.Tenant, Limits: transact.DefaultLimits()}
 		return engine.New(c, bad, func(e event.Event) { m.events = append(m.events, happened{r.fabric.Now(), e}) })
 	})
 	r.run(30 * time.Second)

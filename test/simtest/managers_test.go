@@ -101,7 +101,7 @@ func (r *rivals) joinAt(at place, priority uint8, y tenancy, trusted ...ib.PortG
 	return r.seatAt(at, func(m *rival) link.Engine {
 		limits := transact.DefaultLimits()
 		limits.FirstTimeout, limits.MinTimeout = 50*time.Microsecond, 20*time.Microsecond
-		c := engine.Config{Limits: limits, Routing: routing.UpDown, Priority: priority, Trusted: trusted}
+		c := engine.Config{Limits: limits, Routing: routing.UpDown, Election: engine.Election{Priority: priority, Trusted: trusted}}
 		return engine.New(c, y.policy(), func(e event.Event) { m.events = append(m.events, happened{r.fabric.Now(), e}) })
 	})
 }
@@ -220,7 +220,7 @@ func TestStandbyWritesNothing(t *testing.T) {
 			r := newRivals(t)
 			y := halves(hosts(r.list))
 			config := func(priority uint8) engine.Config {
-				return engine.Config{Priority: priority, Profile: x.profile, SMKeys: ring(1)}
+				return engine.Config{Election: engine.Election{Priority: priority, SMKeys: ring(1)}, Profile: x.profile}
 			}
 			first := r.joinAs("mgmt-1", config(x.priority), y)
 			r.run(time.Second)

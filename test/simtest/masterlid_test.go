@@ -51,7 +51,7 @@ func newMovers(t testing.TB, spec string, at [2]int, rank uint8) *movers {
 }
 
 func moverConfig(rank uint8) engine.Config {
-	return engine.Config{Priority: rank, Profile: protect.Tenant, SMKeys: ring(1)}
+	return engine.Config{Election: engine.Election{Priority: rank, SMKeys: ring(1)}, Profile: protect.Tenant}
 }
 
 func (x *movers) policy(l ib.LID) *policy.Policy {

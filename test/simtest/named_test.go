@@ -113,9 +113,9 @@ func TestRogueManagerCountsForNothing(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %v", name, profile), func(t *testing.T) {
 				r := newRivals(t)
 				y := halves(hosts(r.list))
-				c := engine.Config{Priority: 7, SMKey: key, ShowSMKey: true, Profile: profile}
+				c := engine.Config{Election: engine.Election{Priority: 7, SMKey: key, ShowSMKey: true}, Profile: profile}
 				if profile != protect.None {
-					c.Trusted, c.SMKeys = []ib.PortGUID{guidOf(r.list, "blue-1")}, nil
+					c.Election.Trusted, c.Election.SMKeys = []ib.PortGUID{guidOf(r.list, "blue-1")}, nil
 				}
 				m := r.joinAs("mgmt-1", c, y)
 				r.run(time.Second)
@@ -163,7 +163,7 @@ func TestRogueManagerCountsForNothing(t *testing.T) {
 func TestRogueManagerIsKnownByItsQuestions(t *testing.T) {
 	r := newRivals(t)
 	y := halves(hosts(r.list))
-	m := r.joinAs("mgmt-1", engine.Config{Profile: protect.Tenant, GuardPeriod: time.Hour}, y) // which sees IsSM when the turn comes to the host
+	m := r.joinAs("mgmt-1", engine.Config{Profile: protect.Tenant, Periods: engine.Periods{Guard: time.Hour}}, y) // which sees IsSM when the turn comes to the host
 	r.run(time.Second)
 	g := &rogue{mute: true}
 	r.seat(quietHost, func(*rival) link.Engine { return g })
@@ -210,7 +210,7 @@ func TestStrictFencesRogueManagers(t *testing.T) {
 			r.seat("red-3", func(*rival) link.Engine {
 				return &rogue{impostor: impostor{info: smp.SMInfo{GUID: guidOf(r.list, "red-3"), SMState: smp.SMNotActive}}}
 			})
-			c.Trusted = []ib.PortGUID{guidOf(r.list, "red-3")}
+			c.Election.Trusted = []ib.PortGUID{guidOf(r.list, "red-3")}
 		}
 		r.leave(m)
 		m = r.joinAs("mgmt-1", c, y)
@@ -231,9 +231,9 @@ func TestVerdictNamesUnnamedManagers(t *testing.T) {
 				r := newRivals(t)
 				y := halves(hosts(r.list))
 				listed := guidOf(r.list, "blue-1")
-				c := engine.Config{Priority: 7, Profile: profile, Trusted: []ib.PortGUID{listed}}
+				c := engine.Config{Election: engine.Election{Priority: 7, Trusted: []ib.PortGUID{listed}}, Profile: profile}
 				if shared {
-					c.SMKeys = ring(1)
+					c.Election.SMKeys = ring(1)
 				}
 				m := r.joinAs("mgmt-1", c, y)
 				r.run(time.Second)
@@ -258,7 +258,7 @@ func TestVerdictNamesUnnamedManagers(t *testing.T) {
 					return &rogue{impostor: impostor{info: smp.SMInfo{GUID: listed, SMState: smp.SMNotActive}}}
 				})
 				if shared && profile != protect.None {
-					c.Priority = 1
+					c.Election.Priority = 1
 					r.joinAs("blue-6", c, y)
 				}
 				r.run(10 * time.Second)
@@ -281,7 +281,7 @@ func TestManagersShareASecret(t *testing.T) {
 	r := newRivals(t)
 	y := halves(hosts(r.list))
 	config := func(priority uint8, secret byte) engine.Config {
-		return engine.Config{Priority: priority, Profile: protect.Tenant, SMKeys: ring(secret)}
+		return engine.Config{Election: engine.Election{Priority: priority, SMKeys: ring(secret)}, Profile: protect.Tenant}
 	}
 	low := r.joinAs("mgmt-1", config(1, 1), y)
 	r.run(time.Second)
@@ -325,7 +325,7 @@ func TestOrdersByPlace(t *testing.T) {
 	listed := guidOf(r.list, "blue-6")
 	master := &rogue{impostor: impostor{info: smp.SMInfo{GUID: listed, SMState: smp.SMMaster}}}
 	r.seat("blue-6", func(*rival) link.Engine { return master })
-	m := r.joinAs("red-1", engine.Config{Priority: 1, Profile: protect.Tenant, Trusted: []ib.PortGUID{listed}}, y)
+	m := r.joinAs("red-1", engine.Config{Election: engine.Election{Priority: 1, Trusted: []ib.PortGUID{listed}}, Profile: protect.Tenant}, y)
 	r.run(2 * time.Second)
 	thief := &rogue{impostor: impostor{info: master.info}}
 	r.seat("red-3", func(*rival) link.Engine { return thief })
@@ -420,7 +420,7 @@ func TestForgedDirectedRoutes(t *testing.T) {
 	listed := guidOf(r.list, "blue-6")
 	master := &rogue{impostor: impostor{info: smp.SMInfo{GUID: listed, SMState: smp.SMMaster}}}
 	r.seat("blue-6", func(*rival) link.Engine { return master })
-	m := r.joinAs("mgmt-1", engine.Config{Priority: 1, Profile: protect.Tenant, Trusted: []ib.PortGUID{listed}}, y)
+	m := r.joinAs("mgmt-1", engine.Config{Election: engine.Election{Priority: 1, Trusted: []ib.PortGUID{listed}}, Profile: protect.Tenant}, y)
 	r.run(2 * time.Second)
 	const seed = 12
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -520,7 +520,7 @@ func TestKeyedManagersTakeTurns(t *testing.T) {
 	y := halves(hosts(r.list))
 	config := func(priority uint8) engine.Config {
 		c := keyed()
-		c.Priority, c.SMKeys, c.LearnCables, c.Profile = priority, keyRing(1).SMKey, true, protect.Strict
+		c.Election.Priority, c.Election.SMKeys, c.LearnCables, c.Profile = priority, keyRing(1).SMKey, true, protect.Strict
 		return c
 	}
 	first := r.joinAs("mgmt-1", config(5), y)

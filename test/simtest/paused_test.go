@@ -53,9 +53,9 @@ func pausedMaster(t *testing.T, profile protect.Profile, higher, killed bool) {
 	x := newPair(t, list)
 	y := tenantsOf(hosts(list))
 	config := func(priority uint8) engine.Config {
-		c := engine.Config{Priority: priority, Profile: profile}
+		c := engine.Config{Election: engine.Election{Priority: priority}, Profile: profile}
 		if profile != protect.None {
-			c.SMKeys = ring(1)
+			c.Election.SMKeys = ring(1)
 		}
 		return c
 	}
@@ -112,7 +112,7 @@ func sleepers(t *testing.T, after int, pause time.Duration) (wrong []string) {
 	moved := tenancy{tenants: slices.Clone(y.tenants)}
 	moved.tenants[0].base, moved.tenants[1].base = y.tenants[1].base, y.tenants[0].base
 	config := func(priority uint8) engine.Config {
-		return engine.Config{Priority: priority, Profile: protect.Tenant, SMKeys: ring(1), AcceptPolicy: true}
+		return engine.Config{Election: engine.Election{Priority: priority, SMKeys: ring(1), AcceptPolicy: true}, Profile: protect.Tenant}
 	}
 	first := x.sit(0, config(5), x.managed(y, 0, 4))
 	first.engine.Manager().AwaitConfirmation()

@@ -68,9 +68,9 @@ func (r *rivals) partner(id string, c engine.Config, p *policy.Policy) *partner 
 		c.Limits = transact.DefaultLimits()
 		c.Limits.FirstTimeout, c.Limits.MinTimeout = 50*time.Microsecond, 20*time.Microsecond
 		c.Routing = routing.UpDown
-		c.SMKeys = ring(1)
-		if c.Vouches != nil {
-			c.Vouches = overheard{c.Vouches, m}
+		c.Election.SMKeys = ring(1)
+		if c.Election.Vouches != nil {
+			c.Election.Vouches = overheard{c.Election.Vouches, m}
 		}
 		if c.Profile == protect.None {
 			c.Profile = protect.Tenant
@@ -83,7 +83,7 @@ func (r *rivals) partner(id string, c engine.Config, p *policy.Policy) *partner 
 
 // telling is a configuration that tells of its policy, with a rank.
 func telling(rank uint8) engine.Config {
-	return engine.Config{Priority: rank, Vouches: keyRing(1)}
+	return engine.Config{Election: engine.Election{Priority: rank, Vouches: keyRing(1)}}
 }
 
 // of is what this manager knows of the policy of another.
@@ -120,7 +120,7 @@ func TestPartnersComparePolicies(t *testing.T) {
 	basic := telling(0)
 	basic.Profile = protect.Basic
 	older := telling(0)
-	older.Vouches = nil
+	older.Election.Vouches = nil
 	for _, x := range []struct {
 		name    string
 		first   *policy.Policy
@@ -147,10 +147,10 @@ func TestPartnersComparePolicies(t *testing.T) {
 			if first.Status().State != smp.SMMaster || second.Status().State != smp.SMStandby {
 				t.Fatalf("one is %s, the other %s", first.Status().State, second.Status().State)
 			}
-			if a, b := second.of(r, first), first.of(r, second); a != x.want && x.standby.Vouches != nil || b != x.want {
+			if a, b := second.of(r, first), first.of(r, second); a != x.want && x.standby.Election.Vouches != nil || b != x.want {
 				t.Errorf("to the standby the policy is %q, to the master %q; want %q", a, b, x.want)
 			}
-			if x.standby.Vouches == nil {
+			if x.standby.Election.Vouches == nil {
 				if a := second.of(r, first); a != observed.PolicyUnknown {
 					t.Errorf("one that does not ask knows %q", a)
 				}
@@ -279,11 +279,11 @@ func TestPolicyIsForPartners(t *testing.T) {
 	y := halves(hosts(r.list))
 	listed := guidOf(r.list, "blue-3")
 	c := telling(5)
-	c.Trusted = []ib.PortGUID{listed}
+	c.Election.Trusted = []ib.PortGUID{listed}
 	first := r.partner("mgmt-1", c, y.policy())
 	r.run(time.Second)
 	standby := telling(0)
-	standby.Trusted = c.Trusted
+	standby.Election.Trusted = c.Election.Trusted
 	second := r.partner("blue-6", standby, y.policy())
 	other := &rogue{impostor: impostor{info: smp.SMInfo{GUID: listed, SMState: smp.SMStandby}}}
 	r.seat("blue-3", func(*rival) link.Engine { return other })
@@ -380,12 +380,12 @@ func TestTakeoverFromAnotherPolicy(t *testing.T) {
 			}
 			c := telling(5)
 			if x.lies == "silent" {
-				c.Vouches = nil
+				c.Election.Vouches = nil
 			}
 			first := r.partner("mgmt-1", c, policyOf(now))
 			r.run(time.Second)
 			c = telling(1)
-			c.AcceptPolicy = x.accept
+			c.Election.AcceptPolicy = x.accept
 			second := r.partner("blue-6", c, policyOf(y))
 			switch x.lies {
 			case "same":

@@ -86,13 +86,13 @@ func TestRogueAmongOurs(t *testing.T) {
 			r.list = topology.Demo()
 			rnd := rand.New(rand.NewPCG(seed, 3))
 			y := halves(hosts(r.list))
-			c := engine.Config{Priority: 9, Profile: profile}
+			c := engine.Config{Election: engine.Election{Priority: 9}, Profile: profile}
 			if profile != protect.None {
-				c.SMKeys = ring(1)
+				c.Election.SMKeys = ring(1)
 			}
 			master := r.joinAs("mgmt-1", c, y)
 			r.run(time.Second)
-			c.Priority = 5
+			c.Election.Priority = 5
 			standby := r.joinAs("blue-6", c, y)
 			r.run(10 * time.Second)
 			g := &rogue{}
@@ -152,11 +152,11 @@ func TestManySilentManagers(t *testing.T) {
 	need.Long(t, "a hundred managers")
 	r := newRivalsOn(t, generate(t, "fattree,radix=14,levels=2"))
 	y := halves(hosts(r.list))
-	c := engine.Config{Priority: 9, Profile: protect.Tenant, SMKeys: ring(1), Limits: transact.DefaultLimits()}
+	c := engine.Config{Election: engine.Election{Priority: 9, SMKeys: ring(1)}, Profile: protect.Tenant, Limits: transact.DefaultLimits()}
 	c.Limits.MinTimeout = 200 * time.Millisecond
 	master := r.joinAs("H0_0", c, y)
 	r.run(5 * time.Second)
-	c.Priority = 5
+	c.Election.Priority = 5
 	standby := r.joinAs("H3_1", c, y)
 	r.run(10 * time.Second)
 	var bad []*rival

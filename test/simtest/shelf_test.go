@@ -152,7 +152,7 @@ func TestStandbyFromTheShelf(t *testing.T) {
 	y := tenantsOf(hosts(list))
 	secret := mkey.NewRing([mkey.SecretSize]byte{9})
 	config := func(i int, priority uint8, book *mkey.Book) engine.Config {
-		c := engine.Config{Priority: priority, LearnCables: true}
+		c := engine.Config{Election: engine.Election{Priority: priority}, LearnCables: true}
 		var s server.Config
 		master.Guard{Profile: protect.Tenant, Keys: master.KeysOf(secret, book, true), Learn: true}.Configure(&c, &s)
 		c.Keys.Self = mkey.ID{Node: x.hostNodes()[i].GUID, Port: x.hostNodes()[i].Ports[1].GUID}

@@ -76,7 +76,7 @@ func (x *together) begin(host int, priority uint8) *starter {
 	x.t.Helper()
 	s := &starter{keeper: mastership.NewKeeper(mastership.DefaultTTL)}
 	book := new(mkey.Book)
-	c := engine.Config{Priority: priority, Newcomer: true, Lease: true, Pause: time.Second}
+	c := engine.Config{Election: engine.Election{Priority: priority, Newcomer: true, Lease: true}, Pause: time.Second}
 	c.Seed[0] = byte(host)
 	var a server.Config
 	if all, some := x.stored(); some {

@@ -165,7 +165,7 @@ func newSuccession(t testing.TB, seed uint64, managers int, change func(*engine.
 
 // start seats a manager, as after a start of its process.
 func (s *succession) start(c *clerk, pause time.Duration, change func(*engine.Config)) {
-	config := engine.Config{Priority: c.priority, Profile: protect.Tenant, SMKeys: ring(1), Pause: pause, Lease: true}
+	config := engine.Config{Election: engine.Election{Priority: c.priority, SMKeys: ring(1), Lease: true}, Profile: protect.Tenant, Pause: pause}
 	for i := range config.Seed {
 		config.Seed[i] = byte(s.r.Uint32())
 	}
@@ -619,7 +619,7 @@ const lateWorlds = 40
 // The harness sees a standby that takes its policy for the newest one, and writes without
 // the right to.
 func TestLateStandbyIsSeen(t *testing.T) {
-	accept := func(c *engine.Config) { c.AcceptPolicy, c.Lease = true, false }
+	accept := func(c *engine.Config) { c.Election.AcceptPolicy, c.Election.Lease = true, false }
 	exposed, without := 0, 0
 	for seed := uint64(1); seed <= lateWorlds && (exposed == 0 || without == 0); seed++ { // in some nobody is exposed
 		s := newSuccession(t, seed, 2, accept)

@@ -371,7 +371,7 @@ func (w *world) checkDead(id string) {
 func TestSMInfo(t *testing.T) {
 	list := topology.Demo()
 	y := halves(hosts(list))
-	w := bringUp(t, setup{list: list, policy: y.policy(), manager: engine.Config{SMKey: 99}})
+	w := bringUp(t, setup{list: list, policy: y.policy(), manager: engine.Config{Election: engine.Election{SMKey: 99}}})
 	s := w.stranger("blue-1")
 	ask := func(modifier uint32) (info smp.SMInfo) {
 		t.Helper()

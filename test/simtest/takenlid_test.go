@@ -93,7 +93,7 @@ func newRobbed(t *testing.T, c engine.Config) *robbed {
 	}
 	w := &robbed{groups: newGroups(t, topology.Demo(), fabric.DefaultConfig(), p), mgid: ib.GID{0: 0xFF, 1: 0x12, 15: 9}}
 	w.config.Profile, w.config.Keys = c.Profile, c.Keys
-	w.config.SweepInterval, w.config.DriftPeriod = time.Second, time.Second
+	w.config.Periods.Sweep, w.config.Periods.Drift = time.Second, time.Second
 	w.restart(p, false)
 	const red, blue ib.PKeyBase = 0x10, 0x20
 	for _, at := range sortedPlaces(w.hosts) {

@@ -113,7 +113,7 @@ func TestFloodOfEarlyQuestions(t *testing.T) {
 			r.seat("blue-6", func(*rival) link.Engine { return friend })
 			bad := &rogue{mute: true, impostor: impostor{info: smp.SMInfo{GUID: listed, Priority: 15, SMState: smp.SMMaster, SMKey: ib.SMKey(rnd.Uint64())}}}
 			r.seat("red-3", func(*rival) link.Engine { return bad })
-			m := r.joinAs("mgmt-1", engine.Config{Priority: 7, Profile: protect.Tenant, SMKey: key, ShowSMKey: true, Trusted: []ib.PortGUID{listed}}, y)
+			m := r.joinAs("mgmt-1", engine.Config{Election: engine.Election{Priority: 7, SMKey: key, ShowSMKey: true, Trusted: []ib.PortGUID{listed}}, Profile: protect.Tenant}, y)
 			for !has[event.Announced](m, 0) {
 				r.run(time.Microsecond)
 			}
@@ -173,7 +173,7 @@ func TestNewcomerKeepsToItself(t *testing.T) {
 				at := []string{"red-3", "blue-2", "storage-2"}[rnd.IntN(3)]
 				g := &rogue{mute: x.mute, impostor: impostor{info: smp.SMInfo{GUID: guidOf(r.list, at), Priority: uint8(rnd.IntN(16)), SMState: x.state}}}
 				r.seat(at, func(*rival) link.Engine { return g })
-				m := r.joinAs("mgmt-1", engine.Config{Profile: protect.Tenant, Newcomer: true, SMKey: 7, ShowSMKey: true}, y)
+				m := r.joinAs("mgmt-1", engine.Config{Profile: protect.Tenant, Election: engine.Election{Newcomer: true, SMKey: 7, ShowSMKey: true}}, y)
 				route, asked := r.route(r.host(at), m.at), uint64(0)
 				for range 300 {
 					asked++
@@ -209,7 +209,7 @@ func TestMKeysAreGivenUpForTheListedOnly(t *testing.T) {
 		y := halves(hosts(r.list))
 		listed := guidOf(r.list, "blue-6")
 		c := keyed()
-		c.Priority, c.Trusted = 5, []ib.PortGUID{listed}
+		c.Election.Priority, c.Election.Trusted = 5, []ib.PortGUID{listed}
 		m := r.joinAs("mgmt-1", c, y)
 		r.run(2 * time.Second)
 		keys := r.wantMKeys()
@@ -316,7 +316,7 @@ func TestPriorityTrapsEnd(t *testing.T) {
 		listed := guidOf(r.list, "blue-6")
 		master := &reminded{impostor: impostor{info: smp.SMInfo{GUID: listed, Priority: 1, SMState: smp.SMMaster}}}
 		r.seat("blue-6", func(*rival) link.Engine { return master })
-		m := r.joinAs("mgmt-1", engine.Config{Priority: 7, Profile: protect.Tenant, Trusted: []ib.PortGUID{listed}}, y)
+		m := r.joinAs("mgmt-1", engine.Config{Election: engine.Election{Priority: 7, Trusted: []ib.PortGUID{listed}}, Profile: protect.Tenant}, y)
 		count := func(d time.Duration) int {
 			n := len(master.traps)
 			r.run(d)

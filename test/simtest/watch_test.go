@@ -379,7 +379,7 @@ func TestPolicyWaitsForSweep(t *testing.T) {
 // change calls for.
 func TestShortSweepIntervalPutsOffNothing(t *testing.T) {
 	list := topology.Demo()
-	w := bringUp(t, setup{list: list, policy: halves(hosts(list)).policy(), manager: engine.Config{SweepInterval: 200 * time.Millisecond}})
+	w := bringUp(t, setup{list: list, policy: halves(hosts(list)).policy(), manager: engine.Config{Periods: engine.Periods{Sweep: 200 * time.Millisecond}}})
 	w.calm()
 	w.forget()
 	w.must(w.fabric.PowerOff(w.node("red-3").GUID))

@@ -44,7 +44,7 @@ func broughtUp(t *testing.T, loss float64) *Runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := NewRunner(l, engine.Config{Routing: routing.UpDown, Profile: protect.Tenant, SweepInterval: time.Minute, DriftPeriod: time.Hour}, server.Config{}, p, unwatched{})
+	r := NewRunner(l, engine.Config{Routing: routing.UpDown, Profile: protect.Tenant, Periods: engine.Periods{Sweep: time.Minute, Drift: time.Hour}}, server.Config{}, p, unwatched{})
 	if err := r.Run(t.Context(), r.Engine().Settled); err != nil {
 		t.Fatal(err)
 	}

@@ -195,11 +195,13 @@ func (m *manager) configs() (engine.Config, server.Config) {
 	fresh := daemon.Fresh(m.Fabric)
 	config, administration := engine.Config{
 		LMC: m.LMC, Routing: m.Routing.Engine, RoutingFile: m.Routing.Tables, Known: m.assigned,
-		Limits:        transact.Limits{Window: m.Window},
-		SweepInterval: m.Periods.Sweep, DriftPeriod: m.Periods.Drift, GuardPeriod: m.Periods.Guard,
-		LeaveMulticast: m.Once && m.forgot, Priority: m.Election.Priority, SMKey: m.Election.SMKey, ShowSMKey: m.Election.SMKey != 0,
-		Trusted: m.Election.Trusted, MasterTimeout: m.Election.Timeout, AcceptPolicy: m.Election.AcceptPolicy, Lease: m.service.Shares(),
-		Newcomer: !m.Election.TakeOver && !fresh, Pause: m.Pause, Seed: daemon.Secret(),
+		Limits: transact.Limits{Window: m.Window},
+		Periods: engine.Periods{Sweep: m.Periods.Sweep, Drift: m.Periods.Drift, Guard: m.Periods.Guard},
+		Election: engine.Election{
+			Priority: m.Election.Priority, SMKey: m.Election.SMKey, ShowSMKey: m.Election.SMKey != 0, Trusted: m.Election.Trusted,
+			MasterTimeout: m.Election.Timeout, AcceptPolicy: m.Election.AcceptPolicy, Lease: m.service.Shares(), Newcomer: !m.Election.TakeOver && !fresh,
+		},
+		LeaveMulticast: m.Once && m.forgot, Pause: m.Pause, Seed: daemon.Secret(),
 		// A run that ends with the first verdict answers nobody.
 		Reregister: m.forgot && !m.Once,
 	}, server.Config{Keep: m.State != "" || m.shared != nil}

@@ -226,7 +226,7 @@ func join(t *testing.T, s *shelf, to link.Link, ring *daemon.Keyring) (x *sharer
 		t.Fatal(err)
 	}
 	revision, p := x.Policy()
-	c := engine.Config{Routing: routing.UpDown, SweepInterval: time.Hour, DriftPeriod: time.Hour, Seed: daemon.Secret()}
+	c := engine.Config{Routing: routing.UpDown, Periods: engine.Periods{Sweep: time.Hour, Drift: time.Hour}, Seed: daemon.Secret()}
 	if ring != nil {
 		c.Keys = &mkey.KeyingConfig{Keys: mkey.Keys{Ring: ring.Ring, Book: ring.Book}, Keep: true, Shared: true}
 	}

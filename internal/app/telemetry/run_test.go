@@ -93,7 +93,7 @@ func demoRunner(t *testing.T) *daemon.Runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return daemon.NewRunner(l, engine.Config{Routing: routing.UpDown, Profile: protect.Tenant, SweepInterval: time.Minute, DriftPeriod: time.Hour}, server.Config{}, policy, quiet{})
+	return daemon.NewRunner(l, engine.Config{Routing: routing.UpDown, Profile: protect.Tenant, Periods: engine.Periods{Sweep: time.Minute, Drift: time.Hour}}, server.Config{}, policy, quiet{})
 }
 
 // TestTurned: a busy manager is looked at from the first turn on, one turn in lookEvery; a

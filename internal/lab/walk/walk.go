@@ -78,7 +78,7 @@ func Ring() *mkey.Ring { return mkey.NewRing([mkey.SecretSize]byte{27}) }
 // Keyed has a manager give each port an M_Key of its own.
 func Keyed(c *engine.Config) {
 	c.Keys = &mkey.KeyingConfig{Keys: mkey.Keys{Ring: Ring(), Book: new(mkey.Book)}}
-	c.SMKeys, c.Vouches = Ring().SMKey, Ring()
+	c.Election.SMKeys, c.Election.Vouches = Ring().SMKey, Ring()
 }
 
 // Run walks, and compares what happened with the file below testdata that is named.
@@ -136,7 +136,7 @@ func (w *walk) seat(i int, known desired.Assigned) *manager {
 	link, err := inproc.New(w.fabric, w.hosts[i].GUID, 1, false)
 	w.must(err)
 	w.must(link.SetIsSM(true))
-	c := engine.Config{Limits: link.Limits(), Routing: routing.UpDown, Seed: [32]byte{byte(w.Seed), byte(i)}, Priority: uint8(9 - i)}
+	c := engine.Config{Limits: link.Limits(), Routing: routing.UpDown, Seed: [32]byte{byte(w.Seed), byte(i)}, Election: engine.Election{Priority: uint8(9 - i)}}
 	if w.Engine != nil {
 		w.Engine(i, &c)
 	}

@@ -55,7 +55,7 @@ func newFlooded(t *testing.T) *flooded {
 		t.Fatal(err)
 	}
 	x := &flooded{T: t, fabric: f, policy: p}
-	x.runner = daemon.NewRunner(l, engine.Config{Routing: routing.UpDown, Profile: protect.Tenant, SweepInterval: time.Minute, DriftPeriod: time.Hour}, server.Config{}, p, quiet{})
+	x.runner = daemon.NewRunner(l, engine.Config{Routing: routing.UpDown, Profile: protect.Tenant, Periods: engine.Periods{Sweep: time.Minute, Drift: time.Hour}}, server.Config{}, p, quiet{})
 	x.run(x.runner.Engine().Settled)
 	var hosts []ib.NodeGUID
 	for _, n := range topology.Nodes {

@@ -124,7 +124,7 @@ func TestAdministration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := daemon.NewRunner(l, engine.Config{Routing: routing.UpDown, SweepInterval: time.Minute, DriftPeriod: time.Hour}, server.Config{}, policy, quiet{})
+	r := daemon.NewRunner(l, engine.Config{Routing: routing.UpDown, Periods: engine.Periods{Sweep: time.Minute, Drift: time.Hour}}, server.Config{}, policy, quiet{})
 	if err := r.Run(t.Context(), r.Engine().Settled); err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func startManager(t *testing.T, f *fabric.Fabric, topology *topology.Netlist, pa
 		t.Fatal(err)
 	}
 	m.runner = daemon.NewRunner(m.link, engine.Config{
-		Routing: routing.UpDown, SweepInterval: time.Minute, DriftPeriod: time.Hour, Known: assigned, Reregister: !some,
+		Routing: routing.UpDown, Periods: engine.Periods{Sweep: time.Minute, Drift: time.Hour}, Known: assigned, Reregister: !some,
 	}, server.Config{SAKey: key, Keep: true}, policy, quiet{})
 	err = m.runner.Keep(registered.State, func(s server.State) error {
 		if m.broken {

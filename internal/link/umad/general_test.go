@@ -47,7 +47,7 @@ func newAskingOf(t *testing.T, c server.Config) *asking {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.runner = daemon.NewRunner(link, engine.Config{Routing: routing.UpDown, Profile: c.Profile, SweepInterval: time.Minute, DriftPeriod: time.Hour}, c, policy, &witness{})
+	a.runner = daemon.NewRunner(link, engine.Config{Routing: routing.UpDown, Profile: c.Profile, Periods: engine.Periods{Sweep: time.Minute, Drift: time.Hour}}, c, policy, &witness{})
 	a.run(a.runner.Engine().Settled)
 	for _, p := range a.runner.Engine().Fabric().EndPorts() {
 		if p.Node.Switch == nil && p.GUID != a.m.guidOf() {

@@ -53,7 +53,7 @@ func bringUp(t *testing.T, m *machine, notice func(string)) *isolation.Proof {
 		t.Fatal(err)
 	}
 	w := &witness{}
-	r := daemon.NewRunner(link, engine.Config{Routing: routing.UpDown, SweepInterval: 10 * time.Second, DriftPeriod: time.Hour}, server.Config{}, policy, w)
+	r := daemon.NewRunner(link, engine.Config{Routing: routing.UpDown, Periods: engine.Periods{Sweep: 10 * time.Second, Drift: time.Hour}}, server.Config{}, policy, w)
 	if err := r.Run(t.Context(), func() bool { return r.Engine().Settled() || m.Now() > time.Hour }); err != nil {
 		t.Fatal(err)
 	}

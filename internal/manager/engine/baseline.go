@@ -4,15 +4,12 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
-	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/policy/protect"
 )
 
 // baseline is the result of a full pass, so that after a change of the policy or of a
@@ -160,63 +157,4 @@ func (e *Engine) regrant(changed []ib.PortGUID, now *desired.Result) {
 	for _, g := range changed {
 		e.proof.baseline.prover.Allow(g, now.Resolution.KeysOf(g))
 	}
-}
-
-// conclude judges the fabric as the devices showed it.
-func (e *Engine) conclude() (*event.Result, *isolation.Prover) {
-	r := &event.Result{
-		Policy: e.policy, Counts: e.counts, Partitions: e.desired.Resolution.Partitions,
-		Writes: e.writing.run.Writes(), Failures: e.proof.failures, Faults: len(e.faults), Compiled: e.writing.compiled,
-		Multicast: e.proveGroups(), Fences: e.fences(), Outdated: e.agenda.policy != nil,
-	}
-	var prover *isolation.Prover
-	if s := e.proof.baseline; s != nil {
-		prover, r.Inactive = s.prover, s.inactive
-	} else {
-		prover, r.Inactive = isolation.NewProver(e.fabric, e.desired.Resolution.Partitions, e.desired.Raw()), e.desired.Tables.Inactive(e.fabric)
-	}
-	r.Proof = prover.Proof()
-	if e.config.Profile != protect.None {
-		r.Proof.Rest(e.changeable())
-	}
-	r.Proof.Heed(isolation.Unnamed(e.fabric, e.master.Names))
-	e.agenda.restate = false
-	return r, prover
-}
-
-// proof is what the last pass left of what it judged, for the next one.
-type proof struct {
-	baseline *baseline // nil: the next pass looks at the whole
-	epoch    uint64    // goes up when more than P_Key tables reads otherwise than before
-	grounds  grounds
-	// strangers reports whether something behind a link makes no sense.
-	strangers  bool
-	failures   int
-	unfinished map[unfinished]bool
-	// claims are the LIDs that ports have and ought not to have; claimed is their version.
-	claims  []desired.LIDClaim
-	claimed uint64
-}
-
-// unfinished is an attribute that the last pass could not write: that it is not
-// as it should be is nobody else's doing.
-type unfinished struct {
-	port      *observed.Port
-	attribute mad.AttributeID
-}
-
-// grounds are the places where a host could change what was proved, as long as
-// the subnet reads as it did when they were worked out.
-type grounds struct {
-	known bool
-	epoch uint64
-	found []isolation.Finding
-}
-
-// changeable lists the places where a host could change what is proved.
-func (e *Engine) changeable() []isolation.Finding {
-	if g := &e.proof.grounds; !g.known || g.epoch != e.proof.epoch || e.proof.baseline == nil {
-		*g = grounds{true, e.proof.epoch, isolation.Changeable(e.fabric, e.cabling.list.Declares())}
-	}
-	return e.proof.grounds.found
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
@@ -41,6 +43,39 @@ type Config struct {
 	// every port and goes into every request; 0 for none.
 	Keys *mkey.KeyingConfig
 	MKey ib.MKey
+	// Election is the part that the manager takes in the election among managers, Periods how
+	// often it looks at the subnet.
+	Election Election
+	Periods  Periods
+	// Hold makes the engine rest once it has read the subnet and is master of
+	// it, and write only what Carry says. ReadLanes reads the tables of virtual lanes
+	// whether or not the policy uses them.
+	Hold, ReadLanes bool
+	// KeepRoutes leaves forwarding tables as they are: with Hold they are not even read.
+	KeepRoutes bool
+	// ReadAliases reads the tables of GUIDs whether or not the policy speaks of aliases.
+	ReadAliases bool
+	// LeaveMulticast says that nobody will answer hosts that join groups:
+	// multicast tables stay as they are, and are not read.
+	LeaveMulticast bool
+	// Pause is how long the engine waits, from its start, before it writes anything
+	// or reads a table: what an earlier manager sent has to have landed. A copy of a
+	// write that comes after this engine has read, or written, the same table would
+	// undo what stands there, and nobody would know. Nodes and cables are read
+	// meanwhile. The wait ends early on a subnet that no manager has touched.
+	Pause time.Duration
+	// Known is what an earlier run assigned.
+	Known desired.Assigned
+	// Reregister has every host that is up already register again with subnet
+	// administration, once: what it registered before is not known here.
+	Reregister bool
+	// OnStep sees every change of the engine's state, by the names of the table of package
+	// engine, and whether the table has it; nil for nobody. Tests use it.
+	OnStep func(from, trigger string, allowed bool)
+}
+
+// Election is the part that a manager takes in the election among managers.
+type Election struct {
 	// Priority and SMKey take part in the election among managers; ShowSMKey sends the
 	// key to any requester, as managers do that only compare it.
 	Priority  uint8
@@ -63,44 +98,23 @@ type Config struct {
 	// AcceptPolicy lets the policy give, after a takeover from another manager, what the
 	// tables did not hold then, unless that one is known to have had another policy.
 	AcceptPolicy bool
-	// SweepInterval is the time between light sweeps, DriftPeriod the time in
-	// which every table is read back at least once.
-	SweepInterval, DriftPeriod time.Duration
-	// GuardPeriod is the time in which a foreign change of what isolates is seen,
-	// GuardRate how many tables a second are read back for that at the most.
-	// Guards are watched when Profile is not protect.None, or GuardPeriod is set.
-	GuardPeriod time.Duration
-	GuardRate   int
-	// Hold makes the engine rest once it has read the subnet and is master of
-	// it, and write only what Carry says. ReadLanes reads the tables of virtual lanes
-	// whether or not the policy uses them.
-	Hold, ReadLanes bool
-	// KeepRoutes leaves forwarding tables as they are: with Hold they are not even read.
-	KeepRoutes bool
-	// Lease makes the engine write only as far as SetLease allows: managers share a store.
-	Lease bool
-	// ReadAliases reads the tables of GUIDs whether or not the policy speaks of aliases.
-	ReadAliases bool
-	// LeaveMulticast says that nobody will answer hosts that join groups:
-	// multicast tables stay as they are, and are not read.
-	LeaveMulticast bool
-	// Pause is how long the engine waits, from its start, before it writes anything
-	// or reads a table: what an earlier manager sent has to have landed. A copy of a
-	// write that comes after this engine has read, or written, the same table would
-	// undo what stands there, and nobody would know. Nodes and cables are read
-	// meanwhile. The wait ends early on a subnet that no manager has touched.
-	Pause time.Duration
 	// MasterTimeout is how long a standby takes at the most to give up a master that
 	// shares the secret and does not answer; 0 for mastership.DefaultMasterTimeout.
 	MasterTimeout time.Duration
-	// Known is what an earlier run assigned.
-	Known desired.Assigned
-	// Reregister has every host that is up already register again with subnet
-	// administration, once: what it registered before is not known here.
-	Reregister bool
-	// OnStep sees every change of the engine's state, by the names of the table of package
-	// engine, and whether the table has it; nil for nobody. Tests use it.
-	OnStep func(from, trigger string, allowed bool)
+	// Lease makes the engine write only as far as SetLease allows: managers share a store.
+	Lease bool
+}
+
+// Periods are how often a manager looks at its subnet.
+type Periods struct {
+	// Sweep is the time between light sweeps, Drift the time in which every table is read back at
+	// least once.
+	Sweep, Drift time.Duration
+	// Guard is the time in which a foreign change of what isolates is seen, GuardRate how many
+	// tables a second are read back for that at the most. Guards are watched when Profile is not
+	// protect.None, or Guard is set.
+	Guard     time.Duration
+	GuardRate int
 }
 
 // Default times between sweeps.
@@ -114,20 +128,20 @@ func (c *Config) SetDefaults() {
 	if c.GIDPrefix == 0 {
 		c.GIDPrefix = ib.DefaultGIDPrefix
 	}
-	if c.SweepInterval == 0 {
-		c.SweepInterval = DefaultSweepInterval
+	if c.Periods.Sweep == 0 {
+		c.Periods.Sweep = DefaultSweepInterval
 	}
-	if c.DriftPeriod == 0 {
-		c.DriftPeriod = DefaultDriftPeriod
+	if c.Periods.Drift == 0 {
+		c.Periods.Drift = DefaultDriftPeriod
 	}
-	if c.GuardPeriod == 0 && c.Profile != protect.None {
-		c.GuardPeriod = DefaultGuardPeriod
+	if c.Periods.Guard == 0 && c.Profile != protect.None {
+		c.Periods.Guard = DefaultGuardPeriod
 	}
-	if c.MasterTimeout == 0 {
-		c.MasterTimeout = mastership.DefaultMasterTimeout
+	if c.Election.MasterTimeout == 0 {
+		c.Election.MasterTimeout = mastership.DefaultMasterTimeout
 	}
-	if c.GuardRate == 0 {
-		c.GuardRate = DefaultGuardRate
+	if c.Periods.GuardRate == 0 {
+		c.Periods.GuardRate = DefaultGuardRate
 	}
 }
 
@@ -140,9 +154,41 @@ const (
 
 // WatchesGuards reports whether guards are monitored at all.
 func (c *Config) WatchesGuards() bool {
-	return !c.Hold && (c.Profile != protect.None || c.GuardPeriod > 0)
+	return !c.Hold && (c.Profile != protect.None || c.Periods.Guard > 0)
 }
 
 // minSweepGap is the least time between the end of one pass and a sweep of
 // the whole subnet, however many traps and changes ask for it.
 const minSweepGap = time.Second
+
+// Desired is the input of desired.Compute, as far as a configuration has it: without the
+// policy and what a manager learns while it runs.
+func (c *Config) Desired(f *observed.Fabric) desired.Input {
+	return desired.Input{
+		Fabric: f, Known: c.Known, Cables: c.Cables,
+		Profile: c.Profile, GIDPrefix: c.GIDPrefix, LMC: c.LMC, Routing: c.Routing, RoutingFile: c.RoutingFile, Workers: c.Workers,
+		MKey: c.MKey, OwnKeys: c.Keys != nil, ProtectBits: c.ProtectBits(), Reregister: c.Reregister,
+		Newcomer: !c.Known.Managed,
+	}
+}
+
+// Reading says what has to be read of a fabric for desired.Predict.
+func (c *Config) Reading(p *policy.Policy) sweep.Options {
+	return sweep.Options{
+		Keys: c.Keys.Shown(), MKey: c.MKey, Cables: c.Cables, Forwarding: true,
+		QoS: p.UsesLanes() || c.Routing.UsesLanes(), Aliases: c.Known.KeepsAliases(p),
+	}
+}
+
+// ProtectBits is the least protection level of ports with an M_Key. Named managers that
+// do not share the secret have to read the subnet as standbys: that takes the keys at level 2.
+func (c *Config) ProtectBits() uint8 {
+	if c.Keys == nil {
+		return desired.SharedKeyBits
+	}
+	bits := c.Profile.MKeyProtectBits()
+	if len(c.Election.Trusted) > 0 {
+		bits = min(bits, desired.SharedKeyBits)
+	}
+	return bits
+}

@@ -19,12 +19,15 @@ import (
 
 // TestSetDefaults fills in what is not given, and leaves what is.
 func TestSetDefaults(t *testing.T) {
+	usual := Election{MasterTimeout: mastership.DefaultMasterTimeout}
+	all := Config{GIDPrefix: 1, Periods: Periods{Sweep: 2, Drift: 3, Guard: 4, GuardRate: 6}, Election: Election{MasterTimeout: 5}, Profile: protect.Strict}
 	for _, x := range []struct{ given, want Config }{
-		{Config{}, Config{GIDPrefix: ib.DefaultGIDPrefix, SweepInterval: 10 * time.Second, DriftPeriod: time.Minute, MasterTimeout: mastership.DefaultMasterTimeout, GuardRate: 4096}},
-		{Config{Profile: protect.Basic}, Config{Profile: protect.Basic, GIDPrefix: ib.DefaultGIDPrefix, SweepInterval: 10 * time.Second, DriftPeriod: time.Minute,
-			GuardPeriod: time.Second, MasterTimeout: mastership.DefaultMasterTimeout, GuardRate: 4096}},
-		{Config{GIDPrefix: 1, SweepInterval: 2, DriftPeriod: 3, GuardPeriod: 4, MasterTimeout: 5, GuardRate: 6, Profile: protect.Strict},
-			Config{GIDPrefix: 1, SweepInterval: 2, DriftPeriod: 3, GuardPeriod: 4, MasterTimeout: 5, GuardRate: 6, Profile: protect.Strict}},
+		{Config{}, Config{GIDPrefix: ib.DefaultGIDPrefix, Periods: Periods{Sweep: 10 * time.Second, Drift: time.Minute, GuardRate: 4096}, Election: usual}},
+		{Config{Profile: protect.Basic}, Config{
+			Profile: protect.Basic, GIDPrefix: ib.DefaultGIDPrefix, Election: usual,
+			Periods: Periods{Sweep: 10 * time.Second, Drift: time.Minute, Guard: time.Second, GuardRate: 4096},
+		}},
+		{all, all},
 	} {
 		got := x.given
 		got.SetDefaults()
@@ -43,19 +46,19 @@ func TestGuardsAndBits(t *testing.T) {
 		bits  uint8
 	}{
 		{Config{}, false, 1},
-		{Config{GuardPeriod: 1}, true, 1},
+		{Config{Periods: Periods{Guard: 1}}, true, 1},
 		{Config{Profile: protect.Tenant}, true, 1},
-		{Config{Profile: protect.Tenant, Hold: true, GuardPeriod: 1}, false, 1},
+		{Config{Profile: protect.Tenant, Hold: true, Periods: Periods{Guard: 1}}, false, 1},
 		{Config{Profile: protect.Tenant, Keys: own}, true, 2},
 		{Config{Profile: protect.Basic, Keys: own}, true, 1},
-		{Config{Profile: protect.Strict, Keys: own, Trusted: []ib.PortGUID{}}, true, 2},
-		{Config{Profile: protect.Strict, Keys: own, Trusted: []ib.PortGUID{7}}, true, 1},
+		{Config{Profile: protect.Strict, Keys: own, Election: Election{Trusted: []ib.PortGUID{}}}, true, 2},
+		{Config{Profile: protect.Strict, Keys: own, Election: Election{Trusted: []ib.PortGUID{7}}}, true, 1},
 	} {
 		if got := x.c.WatchesGuards(); got != x.watch {
-			t.Errorf("%v, hold %v, every %v: watches %v", x.c.Profile, x.c.Hold, x.c.GuardPeriod, got)
+			t.Errorf("%v, hold %v, every %v: watches %v", x.c.Profile, x.c.Hold, x.c.Periods.Guard, got)
 		}
 		if got := x.c.ProtectBits(); got != x.bits {
-			t.Errorf("%v, own keys %v, trusts %v: %d bits, want %d", x.c.Profile, x.c.Keys != nil, x.c.Trusted, got, x.bits)
+			t.Errorf("%v, own keys %v, trusts %v: %d bits, want %d", x.c.Profile, x.c.Keys != nil, x.c.Election.Trusted, got, x.bits)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 
+	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
@@ -85,11 +86,11 @@ func (e *Engine) Predict(p *policy.Policy) (*desired.Result, error) {
 }
 
 // reportForgotten reports once which elements devices accept and do not keep.
-func (e *Engine) reportForgotten() {
-	if len(e.writing.run.Forgets()) > 0 {
+func (e *Engine) reportForgotten(run *apply.Run) {
+	if len(run.Forgets()) > 0 {
 		e.proof.baseline = nil // it is part of what is known of a port
 	}
-	for _, t := range facts.Tally(e.writing.run.Forgets()) {
+	for _, t := range facts.Tally(run.Forgets()) {
 		e.emit(event.Forgotten{Elements: t.Elements, Ports: t.Ports, Example: t.Example.String()})
 	}
 }

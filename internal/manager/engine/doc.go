@@ -24,7 +24,7 @@
 // A standby reads the whole subnet once in every drift period and writes nothing. What an
 // earlier manager sent may still be under way when it takes over; see package mastership, Wait.
 //
-// A master with partners that would take over within Config.MasterTimeout wants to be
+// A master with partners that would take over within Config.Election.MasterTimeout wants to be
 // called more often than that. When it was not (event.Slept), it talks to managers only
 // until a round of questions has shown that none is master, and, with AwaitConfirmation,
 // until its policy has been confirmed; see package mastership, Nap.
@@ -38,7 +38,8 @@
 // it answers (Doubtful). If two devices claim one GUID, neither is in any partition but
 // the default one.
 //
-// What the engine is doing is its state, which only step changes, by one table.
+// What the engine is doing is its phase, a value that only step enters and drops, by one table of
+// states.
 //
 // The table of transitions, which is made from the code (transitions.go):
 //
@@ -81,7 +82,7 @@
 //	CheckDue -> Checking (startCheck)
 //	    asks switches for changes and reads back a share of the tables
 //	    from Watching
-//	Done -> Watching (applied, checked, narrowed, regrouped, releasing, rerouted, secured)
+//	Done -> Watching (applying.applied, checking.advance, keying.secured, narrowing.advance, regrouped, releasing.advance, rerouted)
 //	    ends what was under way
 //	    from Applying, Keying, Checking, Releasing, Narrowing
 //	GivesWay -> Watching (giveWay)
@@ -105,7 +106,7 @@
 //	UnexpectedMaster -> Refused (electedNamed)
 //	    leaves the subnet to a master that does not count
 //	    from Electing
-//	Held -> Held (carriedOut, lead)
+//	Held -> Held (carrying.carriedOut, lead)
 //	    waits for Carry (Config.Hold)
 //	    from Electing, Reading, Applying
 //	Standby -> Standby (stoodBy)
@@ -114,7 +115,7 @@
 //	Takeover -> Standby (abandonReading)
 //	    drops what was read as standby, to read it after the wait
 //	    from Sweeping, Electing, Reading, Refreshing, Checking
-//	Deposed -> Standby (announced, applied, carriedOut, refreshed, resign, rest, secured)
+//	Deposed -> Standby (announcing.advance, applying.applied, carrying.carriedOut, held.resign, keying.secured, pausing.resign, refreshing.advance, rest, watching.resign)
 //	    ends what was under way: another manager is master
 //	    from Watching, Held, Pausing, Applying, Keying, Checking, Releasing, Announcing, Refreshing
 //	OthersWrote -> Watching (SetLease, hears, lookAtLease, naps)

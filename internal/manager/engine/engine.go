@@ -1,19 +1,16 @@
 package engine
 
 import (
-	"errors"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
-	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
-	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
@@ -25,7 +22,8 @@ type Engine struct {
 	config  Config
 	observe func(event.Event)
 	now     time.Duration // as the engine was last told
-	machine
+	phase   phase         // what it is doing
+	broken  bool          // a step was refused: recover
 
 	// What it is to do, and by what.
 	policy *policy.Policy
@@ -33,14 +31,12 @@ type Engine struct {
 	window *transact.Window // of passes
 	outbox []outgoing
 
-	// The phases.
-	sweep     sweeping
-	writing   writing
-	narrowing *narrowing
-	round     round
-	standby   standby
-	handover  handover
-	carried   Carried
+	// What one phase leaves to others.
+	sweep    survey
+	round    round
+	standby  standby
+	handover handover
+	carried  Carried
 
 	// What it knows.
 	snapshot                 // the subnet as it was last read
@@ -76,7 +72,7 @@ func New(c Config, p *policy.Policy, observe func(event.Event)) *Engine {
 	if observe == nil {
 		observe = func(event.Event) {}
 	}
-	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe, agenda: newAgenda()}
+	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe, agenda: newAgenda(), phase: unstarted{}}
 	e.openKeys()
 	e.names.Known = c.Known.Names
 	e.cabling.list = c.Cables
@@ -180,24 +176,8 @@ func (e *Engine) Expire(now time.Duration) {
 	}
 	e.window.Expire(now)
 	e.beside.window.Expire(now)
-	if e.state == stateNarrowing && e.narrowing.expire(now) {
-		e.narrowed()
-	}
-	e.watchGuards(now)
-	e.askMutes(now)
-	e.tickPeers(now)
-	if e.state == stateWatching && now >= e.round.next {
-		e.startCheck()
-	}
-	if e.state == statePausing && now >= e.pauseEnds() {
-		e.paused()
-	}
+	e.phase.expire(e, now)
 	e.goOn(now)
-}
-
-// atRest reports whether nothing is under way.
-func (e *Engine) atRest() bool {
-	return e.state == stateWatching || e.state == stateStandby || e.state == stateRefused || e.state == stateHeld
 }
 
 // goOn goes on as far as it can without an answer.
@@ -210,85 +190,8 @@ func (e *Engine) goOn(now time.Duration) {
 	e.abandonReading()
 	e.giveWay(now)
 	e.recover()
-	for e.window.Idle() && e.advance(now) {
+	for e.window.Idle() && e.phase.advance(e, now) {
 		e.recover()
-	}
-}
-
-// advance takes the step that is due when every request has ended; false
-// means that there is none.
-func (e *Engine) advance(now time.Duration) bool {
-	switch e.state {
-	case stateSweeping:
-		if e.sweep.discovery.Advance() {
-			e.swept(now)
-		}
-	case stateElecting:
-		if e.master.Awaits() {
-			return false
-		}
-		e.elected(now)
-	case stateHeld, statePausing:
-		return false
-	case stateKeying:
-		return e.keepOn(now)
-	case stateAnnouncing:
-		e.announced(now)
-	case stateRefreshing:
-		e.refreshed(now)
-	case stateReading:
-		if e.sweep.discovery.Advance() {
-			e.rested(now)
-		}
-	case stateReleasing:
-		return e.releasing(now)
-	case stateNarrowing:
-		e.narrowed()
-	case stateApplying:
-		if e.isMaster() && !e.MayWrite() {
-			return false // another manager may have written what would be proved
-		}
-		if e.writing.run.Advance() {
-			if e.config.Hold {
-				return e.carriedOut(now)
-			}
-			e.applied(now)
-		} else {
-			e.enterStage()
-		}
-	case stateChecking:
-		e.checked(now)
-	case stateWatching, stateRefused, stateStandby:
-		return e.startNext(now)
-	}
-	return true
-}
-
-func (e *Engine) startSweep() {
-	e.cancelLooks()
-	e.sweep.counts.Full++
-	e.step(onSubnetUnread)
-	e.round.next = 0
-	e.sweep.links = false
-	e.agenda.sweeping()
-	e.begin(event.PhaseDiscover)
-	e.master.Wait.Stale = e.mustWait()
-	e.sweep.aliases = e.readsAliases()
-	e.keys.Begin()
-	o := e.Reads()
-	e.sweep.lanes = o.QoS
-	e.sweep.discovery = sweep.Discover(e.window, o)
-}
-
-// Reads is what a sweep of the whole subnet asks for.
-func (e *Engine) Reads() sweep.Options {
-	return sweep.Options{
-		Keys: e.keys.Config.Shown(), MKey: e.config.MKey, InParts: e.givesKeys() || e.master.Wait.Stale, ClearChange: e.settled && e.MayWrite(), Forwarding: !e.config.KeepRoutes,
-		Multicast: !e.config.LeaveMulticast && !e.config.Hold,
-		QoS:       e.config.ReadLanes || e.config.Routing.UsesLanes() || e.routing.routes.UsesLanes() || e.wanted().UsesLanes(),
-		Aliases:   e.sweep.aliases,
-		Cables:    e.cabling.list, Verify: e.learns(), Last: e.cabling.learning.Last,
-		Placed: e.master.Placed,
 	}
 }
 
@@ -359,75 +262,4 @@ func (e *Engine) startPass(now time.Duration) {
 	} else {
 		e.write(writePass, plan.Diff(e.fabric, want.Tables), want.Compiled)
 	}
-}
-
-// applied judges what the devices showed.
-func (e *Engine) applied(now time.Duration) {
-	if !e.isMaster() { // not any more
-		e.writing = writing{}
-		e.rest(now, onDeposed)
-		return
-	}
-	switch e.writing.kind {
-	case writeGroups:
-		e.regrouped()
-		return
-	case writeDetour:
-		e.rerouted()
-		return
-	}
-	e.begin(event.PhaseProve)
-	e.settled, e.known.Managed = true, true
-	e.standby = standby{registered: e.standby.registered}
-	partly := e.writing.kind == writeRepair
-	if !partly {
-		e.proof.failures = e.keys.Unset
-		e.proof.unfinished = make(map[unfinished]bool)
-	}
-	e.proof.failures += len(e.writing.run.Failures())
-	for _, f := range e.writing.run.Failures() {
-		e.emit(event.Failed{Failure: f})
-		if errors.Is(f.Err, apply.ErrRecabled) {
-			e.linkMovedAt(f.Port, f.Error(), now+e.config.DriftPeriod) // its switch tells sooner
-		}
-		e.proof.unfinished[unfinished{f.Port, f.Attribute}] = true
-	}
-	e.reportForgotten()
-	e.noteMutes(e.writing.run.Failures(), !partly)
-	e.keys.ComeUp()
-	same := e.noteChanges()
-	if e.proof.baseline == nil {
-		e.known.Learn(e.fabric)
-		// It answered, and made no sense. Who is undeclared is asked again sooner.
-		e.proof.strangers = e.fabric.HasStranger(func(p *observed.Port) bool { return !p.Silent && !facts.Undeclared(p) })
-	}
-	e.reregistered()
-	e.lookAtLIDs()
-	result, prover := e.conclude()
-	e.emit(event.Completed{Result: result})
-	e.writing = writing{}
-	if e.proof.baseline == nil || !e.proof.baseline.listed {
-		e.listChecks()
-	}
-	e.rest(now, onDone)
-	e.setBaseline(same, result.Inactive, prover)
-	e.reconsider()
-	e.rereadAliases()
-	if e.proof.strangers && e.agenda.retryAt == 0 {
-		e.agenda.retryAt = now + e.config.DriftPeriod
-	}
-}
-
-// rest ends what is under way, for a reason.
-func (e *Engine) rest(now time.Duration, why trigger) {
-	if e.leadsTo(why) == stateWatching && !e.isMaster() {
-		why = onDeposed // mastership went while the pass was under way
-	}
-	e.step(why)
-	e.sweep.discovery = nil
-	if e.round.next == 0 || e.state != stateWatching {
-		e.round.next = now + e.config.SweepInterval
-	}
-	e.agenda.sweepFrom = now + minSweepGap
-	e.begin(event.PhaseWatch)
 }

@@ -24,18 +24,18 @@ func (e *Engine) listGuards() {
 }
 
 // GuardPeriod is the time in which a foreign change of a guard is seen while no
-// pass is under way: Config.GuardPeriod, or longer where more tables would have
-// to be read a second than Config.GuardRate; 0 when guards are not watched.
+// pass is under way: Config.Periods.Guard, or longer where more tables would have
+// to be read a second than Config.Periods.GuardRate; 0 when guards are not watched.
 func (e *Engine) GuardPeriod() time.Duration {
 	if !e.config.WatchesGuards() {
 		return 0
 	}
-	e.beside.guards.Period, e.beside.guards.Rate = e.config.GuardPeriod, e.config.GuardRate
+	e.beside.guards.Period, e.beside.guards.Rate = e.config.Periods.Guard, e.config.Periods.GuardRate
 	return e.beside.guards.InForce()
 }
 
 // watchGuards asks for the next guards when they are due. It goes on while nothing else
-// does, and during light sweeps.
+// does, and during light sweeps. guardsDue is when that is.
 func (e *Engine) watchGuards(now time.Duration) {
 	if !e.guarding() {
 		return
@@ -54,9 +54,11 @@ func (e *Engine) watchGuards(now time.Duration) {
 	})
 }
 
-// guarding reports whether guards are monitored now.
+func (e *Engine) guardsDue() (time.Duration, bool) { return e.beside.guards.At(), e.guarding() }
+
+// guarding reports whether there are guards to monitor.
 func (e *Engine) guarding() bool {
-	return e.config.WatchesGuards() && e.desired != nil && (e.state == stateWatching || e.state == stateChecking) && e.beside.guards.Len() > 0
+	return e.config.WatchesGuards() && e.desired != nil && e.beside.guards.Len() > 0
 }
 
 // foreign counts a foreign change that gave a port more than it should have: a port that

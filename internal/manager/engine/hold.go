@@ -9,6 +9,13 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
+// held is the phase of an engine with Config.Hold that waits for Carry: it starts nothing by itself.
+type held struct{ base }
+
+func (held) state() state { return stateHeld }
+
+func (held) resign(e *Engine) { e.step(onDeposed, standingBy{}) }
+
 // Carried is the result of the last Carry or Reread.
 type Carried struct {
 	// Failures are writes that did not hold; after the first nothing more was
@@ -26,7 +33,7 @@ var ErrNotHeld = errors.New("not the master of the subnet, or not at rest")
 
 // Held reports whether an engine with Config.Hold has read the subnet, is master of it,
 // and waits for Carry.
-func (e *Engine) Held() bool { return e.state == stateHeld }
+func (e *Engine) Held() bool { return e.state() == stateHeld }
 
 // Carry starts to write what the fabric lacks of d, in the order of package plan, and
 // stops at the first write that fails. The engine is held again when all requests have
@@ -36,9 +43,9 @@ func (e *Engine) Carry(d *observed.Desired) error {
 		return ErrNotHeld
 	}
 	e.carried = Carried{}
-	e.step(onCarry)
-	e.writing = writing{run: apply.Start(e.window, plan.Diff(e.fabric, d), e.config.Limits.Window)}
-	e.writing.run.Strict()
+	c := &carrying{writing: e.newWriting(plan.Diff(e.fabric, d))}
+	c.run.Strict()
+	e.step(onCarry, c)
 	e.goOn(0)
 	return nil
 }
@@ -61,18 +68,37 @@ func (e *Engine) Carried() Carried { return e.carried }
 // Idle reports whether every request has been answered or given up.
 func (e *Engine) Idle() bool { return e.window.Idle() }
 
-// carriedOut ends what Carry began, once nothing that was sent can still be in flight:
-// the next writer does not know of it. False means later.
-func (e *Engine) carriedOut(now time.Duration) bool {
-	if at, waits := e.window.Settled(now); waits {
-		e.round.next = at
+// carrying is the phase in which what Carry was given is written. until is when nothing of it can still
+// be in flight, 0 before all is written.
+type carrying struct {
+	writing
+	until time.Duration
+}
+
+func (*carrying) state() state { return stateApplying }
+
+func (c *carrying) advance(e *Engine, now time.Duration) bool {
+	if !e.mayProve() {
 		return false
 	}
-	e.carried.Failures, e.carried.Writes = e.writing.run.Failures(), e.writing.run.Writes()
+	return !c.ended(e) || c.carriedOut(e, now)
+}
+
+func (c *carrying) deadline(e *Engine, sooner func(time.Duration, bool)) {
+	sooner(c.until, c.until > 0 && e.window.Idle())
+}
+
+// carriedOut ends what Carry began, once nothing that was sent can still be in flight:
+// the next writer does not know of it. False means later.
+func (c *carrying) carriedOut(e *Engine, now time.Duration) bool {
+	var waits bool
+	if c.until, waits = e.window.Settled(now); waits {
+		return false
+	}
+	e.carried.Failures, e.carried.Writes = c.run.Failures(), c.run.Writes()
 	e.carried.Deposed = !e.isMaster()
-	e.reportForgotten()
+	e.reportForgotten(c.run)
 	e.known.Learn(e.fabric)
-	e.writing = writing{}
 	if e.carried.Deposed {
 		e.rest(now, onDeposed)
 	} else {

@@ -43,7 +43,7 @@ func (e *Engine) bind() {
 	if e.bounds.sharing && e.bounds.shared == nil {
 		e.bounds.shared = e.heldNow("another manager is master too", false)
 	}
-	if why, other := e.master.StoodBy, e.master.Other; why != "" && (other || !e.config.AcceptPolicy) {
+	if why, other := e.master.StoodBy, e.master.Other; why != "" && (other || !e.config.Election.AcceptPolicy) {
 		e.bounds.inherited, e.proof.baseline = e.heldNow(why, true), nil
 		if e.bounds.inherited.Other = other; other {
 			e.emit(event.Guarding{Reason: why})

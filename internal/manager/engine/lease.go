@@ -9,7 +9,7 @@ import (
 )
 
 // SetLease tells what right to write this manager has by the store that managers share, in
-// the engine's time (Config.Lease). Every Set compares it as it leaves. A term that begins
+// the engine's time (Config.Election.Lease). Every Set compares it as it leaves. A term that begins
 // has the engine read again what the last holder may have written, once nothing of that is
 // under way.
 func (e *Engine) SetLease(g mastership.Grant) {

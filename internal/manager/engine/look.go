@@ -230,7 +230,7 @@ type seen struct {
 func (e *Engine) judge(p *observed.Port, before seen) {
 	now := &p.Info
 	if e.master.Named() {
-		if isSM := now.CapabilityMask.Has(smp.CapIsSM); e.state == stateChecking {
+		if isSM := now.CapabilityMask.Has(smp.CapIsSM); e.state() == stateChecking {
 			e.master.Note(p, isSM)
 		} else if isSM != before.CapabilityMask.Has(smp.CapIsSM) {
 			e.master.LookFor(p)

@@ -13,8 +13,6 @@ import (
 // ownLID is what a manager does by the LID that belongs to whichever manager is master
 // (master_sm_lid), where the policy has one.
 type ownLID struct {
-	// moving reports whether the LID is on its way to this manager's port.
-	moving bool
 	// robbed reports whether the port of this manager, which is master, has lost the LID, asked that the
 	// other managers were asked since.
 	robbed, asked bool
@@ -44,7 +42,6 @@ func (e *Engine) moveLID() bool {
 			from[now] = own[p]
 		}
 	}
-	e.ownLID.moving = true
 	apply.Move(e.window, e.fabric, apply.LIDMove{
 		LID: m, To: e.fabric.Self, From: from,
 		Exit:    func(n *observed.Node) ib.PortNum { return ready.Exit(n.GUID(), m) },

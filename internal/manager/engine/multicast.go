@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
@@ -61,7 +62,7 @@ func (e *Engine) tellUngrouped(old []desired.MulticastFault) {
 // regroups reports whether the groups have changed and no task is due that handles them
 // too.
 func (e *Engine) regroups() bool {
-	return e.multicast.fresh && e.state == stateWatching && e.desired != nil && e.agenda.policy == nil
+	return e.multicast.fresh && e.desired != nil && e.agenda.policy == nil
 }
 
 // regroup starts to write the changes of the groups. Other due tasks stay due: hosts that
@@ -87,17 +88,16 @@ func (e *Engine) proveGroups() *isolation.Multicast {
 }
 
 // regrouped ends what regroup began.
-func (e *Engine) regrouped() {
-	for _, f := range e.writing.run.Failures() {
+func (e *Engine) regrouped(run *apply.Run) {
+	for _, f := range run.Failures() {
 		e.emit(event.Failed{Failure: f})
 		e.proof.unfinished[unfinished{f.Port, f.Attribute}] = true
 	}
-	e.reportForgotten()
+	e.reportForgotten(run)
 	e.known.Learn(e.fabric)
-	e.emit(event.Regrouped{Groups: len(e.multicast.groups), Writes: e.writing.run.Writes(), Failures: len(e.writing.run.Failures()), Proof: e.proveGroups()})
-	if e.writing.run.Writes() > 0 {
+	e.emit(event.Regrouped{Groups: len(e.multicast.groups), Writes: run.Writes(), Failures: len(run.Failures()), Proof: e.proveGroups()})
+	if run.Writes() > 0 {
 		e.listChecks()
 	}
-	e.writing = writing{}
-	e.step(onDone)
+	e.step(onDone, watching{})
 }

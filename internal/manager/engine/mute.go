@@ -36,9 +36,16 @@ func (e *Engine) noteMutes(failures []apply.Failure, whole bool) {
 	}
 }
 
-// asksMutes reports whether those who owe an answer are asked now.
+// asksMutes reports whether those who owe an answer are asked while the engine watches the subnet,
+// or was refused.
 func (e *Engine) asksMutes() bool {
-	return (e.state == stateWatching || e.state == stateRefused) && e.isMaster() && e.agenda.sweep == "" && !e.config.Hold && !e.ownLID.robbed
+	return e.isMaster() && e.agenda.sweep == "" && !e.config.Hold && !e.ownLID.robbed
+}
+
+// mutesDue is when askMutes is to be called.
+func (e *Engine) mutesDue() (at time.Duration, some bool) {
+	at, some = e.beside.mutes.Next()
+	return at, some && e.asksMutes()
 }
 
 // askMutes asks those who owe an answer. As soon as one answers, it is read, and what is
@@ -78,7 +85,7 @@ func (e *Engine) compare() bool {
 // linkMute has what is behind a link discovered again for a device that did not answer, or
 // answers again. Those that answer at about the same time are read together.
 func (e *Engine) linkMute(p *observed.Port, reason string) {
-	if e.state == stateRefused {
+	if e.state() == stateRefused {
 		e.agenda.wantSweep(reason)
 		return
 	}

@@ -16,14 +16,14 @@ func (e *Engine) Confirm(changed bool) { e.master.Nap.Confirm(changed) }
 
 // noteNap notes a nap, before the time is entered.
 func (e *Engine) noteNap(now time.Duration) {
-	if gap := now - e.now; e.master.Wait.Began && gap > e.config.MasterTimeout && !e.master.Nap.On() && e.heeds() {
+	if gap := now - e.now; e.master.Wait.Began && gap > e.config.Election.MasterTimeout && !e.master.Nap.On() && e.heeds() {
 		e.master.Nap.Begin(now, e.master.AskAgain())
 		e.emit(event.Slept{For: gap})
 	}
 }
 
 // heeds reports whether this manager is master beside partners that would take over within
-// Config.MasterTimeout.
+// Config.Election.MasterTimeout.
 func (e *Engine) heeds() bool {
 	return e.fabric != nil && !e.config.Hold && e.isMaster() && (e.master.Nap.Confirms || e.master.HasPartners())
 }
@@ -47,17 +47,17 @@ func (e *Engine) naps(now time.Duration) bool {
 func (e *Engine) dropWork(why trigger) {
 	e.cancelLooks()
 	e.window.Forget()
-	if e.writing.run != nil {
-		e.writing.run.Abort()
+	if run := e.phase.running(); run != nil {
+		run.Abort()
 	}
-	e.writing, e.narrowing, e.proof.baseline, e.ownLID.moving = writing{}, nil, nil, false
-	e.sweep.end()
+	e.proof.baseline = nil
+	e.sweep.discovery = nil
 	e.bounds.others = true
 	e.sweep.before, e.agenda.wayFor = snapshot{}, e.agenda.policy
 	if e.isMaster() {
-		e.step(why)
+		e.step(why, watching{})
 	} else {
-		e.step(onLostMeanwhile)
+		e.step(onLostMeanwhile, standingBy{})
 	}
 	e.agenda.wantSweepAt(e.now, "another manager may have written while this one did not run")
 }

@@ -17,6 +17,7 @@ import (
 //
 // In: the snapshot and the tables that the policy wants of it. Out: the writes, and what failed.
 type narrowing struct {
+	base
 	window *transact.Window
 	until  time.Duration // devices that have not answered by then are left to the pass that follows
 }
@@ -31,9 +32,9 @@ func startNarrowing(w *transact.Window, now time.Duration, f *observed.Fabric, w
 	return &narrowing{window: w, until: now + narrowMost}
 }
 
-// expire ends the phase for devices that have not answered in time, and reports whether it is over.
-func (n *narrowing) expire(now time.Duration) bool {
-	if n == nil || now < n.until {
+// late gives up the devices that have not answered in time, and reports whether it is that late.
+func (n *narrowing) late(now time.Duration) bool {
+	if now < n.until {
 		return false
 	}
 	n.window.Forget()
@@ -43,49 +44,10 @@ func (n *narrowing) expire(now time.Duration) bool {
 // narrowMost is how long it may take.
 const narrowMost = time.Second
 
-// revisitRest is how long a changed link is left alone when following it was interrupted,
-// so that it does not delay the interrupting policy again.
-const revisitRest = 100 * time.Millisecond
-
-// giveWay interrupts what is under way for a new policy.
-func (e *Engine) giveWay(now time.Duration) {
-	if e.agenda.policy == nil || e.agenda.policy == e.agenda.wayFor || !e.settled || !e.isMaster() || e.config.Hold {
-		return
-	}
-	switch e.state {
-	case stateSweeping:
-		if e.sweep.links {
-			e.sweep.links = false // the links that moved are followed later
-			e.agenda.links.Interrupted(now + revisitRest)
-		} else {
-			e.agenda.wantSweepAt(now, "a new policy came while the subnet was read")
-		}
-		e.sweep.discovery = nil
-	case stateReading:
-		e.agenda.wantSweepAt(now, "a new policy came while the subnet was read")
-		e.sweep.discovery = nil
-	case stateElecting:
-		e.agenda.wantElection("a new policy came meanwhile")
-	case stateChecking:
-		e.round.cursor, e.round.next = e.round.from, now
-	case stateApplying:
-		if !e.writing.yields() {
-			return
-		}
-		e.writing.run.Abort()
-		e.writing = writing{} // the pass finds what was to be written
-	default:
-		return
-	}
-	e.agenda.wayFor = e.agenda.policy
-	e.window.Forget()
-	e.step(onGivesWay)
-}
-
 // narrowsFirst reports whether the revocations of a new policy are to be written before
 // anything else. Where another manager may have written since, all is read before.
 func (e *Engine) narrowsFirst(now time.Duration) bool {
-	return e.agenda.policy != e.agenda.narrowed && e.settled && !e.bounds.others && e.state == stateWatching && e.isMaster() && !e.config.Hold &&
+	return e.agenda.policy != e.agenda.narrowed && e.settled && !e.bounds.others && e.isMaster() && !e.config.Hold &&
 		(e.agenda.sweep != "" || e.agenda.election != "" || e.looksAtSwitch(now))
 }
 
@@ -106,18 +68,34 @@ func (e *Engine) narrow(now time.Duration) bool {
 	if err != nil {
 		return false
 	}
-	e.narrowing = startNarrowing(e.window, now, last.fabric, want.Tables, func(f apply.Failure) { e.emit(event.Failed{Failure: f}) })
-	if e.narrowing == nil {
+	n := startNarrowing(e.window, now, last.fabric, want.Tables, func(f apply.Failure) { e.emit(event.Failed{Failure: f}) })
+	if n == nil {
 		return false
 	}
 	e.cancelLooks()
 	e.begin(event.PhaseNarrow)
-	e.step(onRevoked)
+	e.step(onRevoked, n)
 	return true
 }
 
-// narrowed ends what narrow began.
-func (e *Engine) narrowed() {
-	e.narrowing = nil
-	e.step(onDone)
+func (*narrowing) state() state { return stateNarrowing }
+
+func (*narrowing) advance(e *Engine, _ time.Duration) bool {
+	e.step(onDone, watching{})
+	return true
+}
+
+func (n *narrowing) expire(e *Engine, now time.Duration) {
+	if !n.late(now) {
+		e.tickPeers(now)
+		return
+	}
+	n.advance(e, now)
+	e.phase.expire(e, now)
+}
+
+func (n *narrowing) deadline(_ *Engine, sooner func(time.Duration, bool)) { sooner(n.until, true) }
+
+func (*narrowing) work(*Engine) (apply.Work, bool) {
+	return apply.Work{Phase: event.PhaseNarrow, Narrows: true}, true
 }

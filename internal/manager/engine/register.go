@@ -5,6 +5,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
@@ -26,12 +27,12 @@ func (e *Engine) reregisters() bool {
 }
 
 // reregistered enters who was asked to register again by the pass that has ended.
-func (e *Engine) reregistered() {
+func (e *Engine) reregistered(failures []apply.Failure) {
 	if !e.reregisters() {
 		return
 	}
 	failed := make(map[*observed.Port]bool)
-	for _, f := range e.writing.run.Failures() {
+	for _, f := range failures {
 		failed[f.Port] = failed[f.Port] || f.Attribute == smp.AttrPortInfo
 	}
 	e.hosts.asked.Enter(e.now, e.ends, e.desired.Tables, failed)

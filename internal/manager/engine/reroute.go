@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
@@ -34,12 +35,11 @@ func (e *Engine) reroute() bool {
 
 // rerouted ends what reroute began. The links are followed next, by a pass that compares
 // everything.
-func (e *Engine) rerouted() {
-	for _, f := range e.writing.run.Failures() {
+func (e *Engine) rerouted(run *apply.Run) {
+	for _, f := range run.Failures() {
 		e.emit(event.Failed{Failure: f})
 		e.proof.unfinished[unfinished{f.Port, f.Attribute}] = true
 	}
-	e.emit(event.Rerouted{Writes: e.writing.run.Writes(), Failures: len(e.writing.run.Failures())})
-	e.writing = writing{}
-	e.step(onDone)
+	e.emit(event.Rerouted{Writes: run.Writes(), Failures: len(run.Failures())})
+	e.step(onDone, watching{})
 }

@@ -19,7 +19,10 @@ func TestStoriesOfSettings(t *testing.T) {
 		engine       func(i int, c *engine.Config)
 	}{
 		{"master lid alone", "settings: {master_sm_lid: 77}\n", 1, func(_ int, c *engine.Config) { c.Profile = protect.Tenant }},
-		{"master lid", "settings: {master_sm_lid: 77}\n", 2, func(_ int, c *engine.Config) { c.Profile, c.AcceptPolicy = protect.Tenant, true; walk.Keyed(c) }},
+		{"master lid", "settings: {master_sm_lid: 77}\n", 2, func(_ int, c *engine.Config) {
+			c.Profile, c.Election.AcceptPolicy = protect.Tenant, true
+			walk.Keyed(c)
+		}},
 		{"master lid believed", "settings: {master_sm_lid: 77}\n", 2, nil},
 		{"one key", "", 1, func(_ int, c *engine.Config) { c.Profile, c.MKey = protect.Tenant, 0x99 }},
 		{"leaves groups", "", 1, func(_ int, c *engine.Config) { c.LeaveMulticast, c.KeepRoutes, c.LMC = true, true, ib.LMC(1) }},

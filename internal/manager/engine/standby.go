@@ -6,7 +6,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
@@ -14,7 +13,7 @@ import (
 )
 
 // standby is what a manager that stands by knows of the subnet. It reads all of it once
-// in every Config.DriftPeriod and writes nothing.
+// in every Config.Periods.Drift and writes nothing.
 type standby struct {
 	// ready is what the policy wants of the subnet as last read, if it held all of it but the
 	// address of the master and P_Key tables; else nil. held is what ports held.
@@ -31,6 +30,26 @@ type standby struct {
 	unready int
 	// registered reports whether what hosts registered with the master before is known here.
 	registered bool
+}
+
+// standingBy is the phase between the times at which a standby reads the subnet, and before a new
+// master reads it.
+type standingBy struct{ base }
+
+func (standingBy) state() state { return stateStandby }
+
+func (standingBy) deadline(e *Engine, sooner func(time.Duration, bool)) { sooner(e.sweepDue()) }
+
+func (standingBy) advance(e *Engine, now time.Duration) bool {
+	e.retry(now, "a standby reads the subnet once in a while")
+	switch {
+	case e.ownLID.robbed:
+		return e.justify(now)
+	case e.agenda.policy != nil:
+		e.policy, e.agenda.policy = e.agenda.policy, nil
+		return false
+	}
+	return e.resweep(now)
 }
 
 // unreadyMost bounds the doubling of the time until a standby reads the subnet again.
@@ -58,7 +77,7 @@ func (e *Engine) stoodBy(now time.Duration) {
 	}
 	e.standby.ready = nil
 	// A subnet that is being changed while it is read is read again sooner.
-	e.agenda.retryAt = now + min(e.config.SweepInterval<<min(e.standby.unready, unreadyMost), e.config.DriftPeriod)
+	e.agenda.retryAt = now + min(e.config.Periods.Sweep<<min(e.standby.unready, unreadyMost), e.config.Periods.Drift)
 	e.standby.unready++
 	of, err := e.resolve(e.wanted())
 	if err != nil {
@@ -77,7 +96,7 @@ func (e *Engine) stoodBy(now time.Duration) {
 	}
 	e.standby.ready, e.standby.held, e.standby.lid = r, desired.BoundOf(e.ends, "", false), e.fabric.Self.Info.LID
 	if !tables {
-		e.standby.unready, e.agenda.retryAt = 0, now+e.config.DriftPeriod
+		e.standby.unready, e.agenda.retryAt = 0, now+e.config.Periods.Drift
 	}
 }
 
@@ -92,61 +111,6 @@ func (e *Engine) unchanged(s *observed.Subnet) bool {
 
 // Serves reports whether subnet administration answers from what was read as standby.
 func (e *Engine) Serves() bool { return e.standby.serves }
-
-// announces reports whether hosts are to be told of the new master before the end of the
-// wait: where the subnet was as the policy wants it when it was last read.
-func (e *Engine) announces() bool {
-	s := &e.standby
-	self := e.fabric.Self
-	return s.ready != nil && !s.announced && !e.master.Other && self != nil && self.InfoRead && self.Info.LID == s.lid
-}
-
-// announce has hosts find the new master. Where the policy sets a LID aside for it, that
-// comes to its port, which hosts are not told.
-func (e *Engine) announce() {
-	e.standby.announced, e.standby.serves = true, true
-	e.proof.epoch++
-	e.begin(event.PhaseAnnounce)
-	e.step(onNewMaster)
-	e.writing = writing{}
-	if !e.moveLID() {
-		e.tellLID()
-	}
-}
-
-// tellLID writes MasterSMLID, and nothing else, to the ports that have another.
-// PortInfo is written as it was just read: of an end port it has no check in it that keeps
-// others apart, and all of it is read again after the wait.
-func (e *Engine) tellLID() {
-	if e.ownLID.moving { // subnet administration answers from what has moved
-		e.ownLID.moving = false
-		e.proof.epoch++
-		e.begin(event.PhaseAnnounce)
-	}
-	want := observed.NewDesired(e.fabric)
-	if lid, m := e.fabric.Self.Info.LID, e.wanted().MasterLID(); m == ib.LIDReserved || lid == m {
-		plan.NameMaster(want, e.ends, lid, e.standby.registered)
-	}
-	e.writing.run = apply.Start(e.window, plan.Diff(e.fabric, want), e.config.Limits.Window)
-}
-
-// announced goes on with the wait; what failed is found after it.
-func (e *Engine) announced(now time.Duration) {
-	switch {
-	case !e.isMaster():
-		e.writing, e.ownLID.moving = writing{}, false
-		e.rest(now, onDeposed)
-		return
-	case e.ownLID.moving:
-		e.tellLID()
-		return
-	case !e.writing.run.Advance():
-		e.enterStage()
-		return
-	}
-	e.writing = writing{}
-	e.lead(now)
-}
 
 // Remember tells, after event.TakingOver, what the former master kept: what it assigned,
 // and that what hosts registered with it is known to subnet administration, so that no

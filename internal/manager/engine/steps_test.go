@@ -18,6 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
+	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -85,8 +86,34 @@ func fresh(t *testing.T, c Config) *Engine {
 	return New(c, &policy.Policy{}, nil)
 }
 
-// nothing has the engine write a plan that is empty.
-func nothing(e *Engine) { e.writing.run = apply.Start(e.window, &plan.Plan{}, 1) }
+// phases are those that are not idle, as they are in the middle of nothing.
+var phases = [stateCount]func() phase{
+	stateNew:        func() phase { return unstarted{} },
+	stateSweeping:   func() phase { return sweeping{} },
+	stateElecting:   func() phase { return electing{} },
+	stateKeying:     func() phase { return &keying{nothing()} },
+	stateReading:    func() phase { return reading{} },
+	stateApplying:   func() phase { return &applying{writing: nothing()} },
+	stateChecking:   func() phase { return &checking{} },
+	stateAnnouncing: func() phase { return &announcing{writing: nothing()} },
+	statePausing:    func() phase { return &pausing{} },
+	stateRefreshing: func() phase { return refreshing{} },
+	stateReleasing:  func() phase { return &releasing{nothing()} },
+	stateNarrowing:  func() phase { return &narrowing{} },
+}
+
+// phaseIn is a phase in a state.
+func phaseIn(s state) phase {
+	if idle[s] != nil {
+		return idle[s]
+	}
+	return phases[s]()
+}
+
+// nothing is the writing of a plan that is empty.
+func nothing() writing {
+	return writing{run: apply.Start(transact.NewWindow(transact.DefaultLimits()), &plan.Plan{}, 1)}
+}
 
 // TestRareSteps has each function that takes a step take it from the states in which the stories
 // do not: where another manager takes the subnet meanwhile, a policy does not fit, or a manager hears
@@ -102,7 +129,7 @@ func TestRareSteps(t *testing.T) {
 	refuse := func(e *Engine) { e.refuse(e.now, nil, err) }
 	lockOut := func(e *Engine) { e.lockOut(e.now, err) }
 	shared := Config{Keys: &mkey.KeyingConfig{Keys: mkey.Keys{Ring: mkey.NewRing([mkey.SecretSize]byte{1}), Book: new(mkey.Book)}, Shared: true}}
-	resign := func(e *Engine) { e.resign() }
+	resign := func(e *Engine) { e.phase.resign(e) }
 	abandon := func(e *Engine) { e.master.Wait.Abandon = true; e.abandonReading() }
 	lead := func(change func(*Engine)) func(*Engine) {
 		return func(e *Engine) { change(e); e.lead(e.now) }
@@ -138,7 +165,7 @@ func TestRareSteps(t *testing.T) {
 		{stateElecting, onGivesWay, up(Config{}), gives},
 		{stateReading, onGivesWay, up(Config{}), gives},
 		{stateChecking, onGivesWay, up(Config{}), gives},
-		{stateApplying, onGivesWay, up(Config{}), func(e *Engine) { nothing(e); gives(e) }},
+		{stateApplying, onGivesWay, up(Config{}), gives},
 		{stateSweeping, onPolicyRefused, up(Config{}), refuse},
 		{stateElecting, onPolicyRefused, up(Config{}), refuse},
 		{stateReading, onPolicyRefused, up(Config{}), refuse},
@@ -156,21 +183,21 @@ func TestRareSteps(t *testing.T) {
 		{stateChecking, onTakeover, anyone(Config{}), abandon},
 		{stateWatching, onDeposed, anyone(Config{}), resign},
 		{stateHeld, onDeposed, anyone(Config{}), resign},
-		{stateApplying, onDeposed, anyone(Config{}), func(e *Engine) { nothing(e); e.applied(0) }},
-		{stateKeying, onDeposed, anyone(Config{}), func(e *Engine) { nothing(e); e.fabric = observed.NewFabric(); e.secured(0) }},
-		{stateChecking, onDeposed, anyone(Config{}), func(e *Engine) { e.checked(0) }},
-		{stateReleasing, onDeposed, anyone(Config{}), func(e *Engine) { nothing(e); e.releasing(0) }},
-		{stateAnnouncing, onDeposed, anyone(Config{}), func(e *Engine) { nothing(e); e.announced(0) }},
-		{stateRefreshing, onDeposed, anyone(Config{}), func(e *Engine) { e.refreshed(0) }},
+		{stateApplying, onDeposed, anyone(Config{}), func(e *Engine) { e.phase.advance(e, 0) }},
+		{stateKeying, onDeposed, anyone(Config{}), func(e *Engine) { e.fabric = observed.NewFabric(); e.phase.(*keying).secured(e, 0) }},
+		{stateChecking, onDeposed, anyone(Config{}), func(e *Engine) { e.phase.advance(e, 0) }},
+		{stateReleasing, onDeposed, anyone(Config{}), func(e *Engine) { e.phase.advance(e, 0) }},
+		{stateAnnouncing, onDeposed, anyone(Config{}), func(e *Engine) { e.phase.advance(e, 0) }},
+		{stateRefreshing, onDeposed, anyone(Config{}), func(e *Engine) { e.phase.advance(e, 0) }},
 	} {
 		t.Run(x.from.String()+x.on.String(), func(t *testing.T) {
 			e := x.is(t)
 			var seen []string
 			e.config.OnStep = func(from, on string, ok bool) { Record(from, on, ok); seen = append(seen, from+" "+on) }
-			e.state = x.from
+			e.phase = phaseIn(x.from)
 			x.do(e)
-			if len(seen) != 1 || seen[0] != x.from.String()+" "+x.on.String() || e.state != table[x.from][x.on]-1 {
-				t.Errorf("it took %q and is %s", seen, e.state)
+			if len(seen) != 1 || seen[0] != x.from.String()+" "+x.on.String() || e.state() != table[x.from][x.on]-1 {
+				t.Errorf("it took %q and is %s", seen, e.state())
 			}
 		})
 	}
@@ -187,8 +214,8 @@ func TestRobbedWhileItSweeps(t *testing.T) {
 	e.policy, e.fabric.Self.Info.LID = &p, 77
 	e.startSweep()
 	drive(func() bool { return e.ownLID.robbed })
-	if e.state != stateWatching || e.writing.run != nil {
-		t.Errorf("it is %s, and writes: %v", e.state, e.writing.run != nil)
+	if e.state() != stateWatching || e.phase.running() != nil {
+		t.Errorf("it is %s, and writes: %v", e.state(), e.phase.running() != nil)
 	}
 }
 
@@ -197,9 +224,9 @@ func TestUnexpectedMaster(t *testing.T) {
 	f, hosts := tree(t)
 	first, drive := at(t, f, hosts[0], Config{})
 	drive(func() bool { return first.settled && first.Settled() })
-	second, drive := at(t, f, hosts[1], Config{Profile: protect.Tenant, Newcomer: true})
-	drive(func() bool { return second.state == stateRefused })
-	if !first.isMaster() || second.isMaster() || second.settled || second.state != stateRefused {
-		t.Errorf("the first is master: %v; the second is %s, has managed the subnet: %v", first.isMaster(), second.state, second.settled)
+	second, drive := at(t, f, hosts[1], Config{Profile: protect.Tenant, Election: Election{Newcomer: true}})
+	drive(func() bool { return second.state() == stateRefused })
+	if !first.isMaster() || second.isMaster() || second.settled || second.state() != stateRefused {
+		t.Errorf("the first is master: %v; the second is %s, has managed the subnet: %v", first.isMaster(), second.state(), second.settled)
 	}
 }

@@ -23,16 +23,16 @@ func TestStories(t *testing.T) {
 		{"tenant", 1, func(_ int, c *engine.Config) { c.Profile, c.LMC, c.LearnCables = protect.Tenant, 1, true }},
 		{"strict", 1, func(_ int, c *engine.Config) { c.Profile = protect.Strict; walk.Keyed(c) }},
 		{"pair", 2, func(_ int, c *engine.Config) { c.Profile, c.Reregister = protect.Strict, true; walk.Keyed(c) }},
-		{"leased", 2, func(_ int, c *engine.Config) { c.Profile, c.Lease = protect.Tenant, true; walk.Keyed(c) }},
+		{"leased", 2, func(_ int, c *engine.Config) { c.Profile, c.Election.Lease = protect.Tenant, true; walk.Keyed(c) }},
 		{"believed", 2, func(_ int, c *engine.Config) { c.Pause, c.ReadAliases = time.Second, true }},
 		{"takeovers", 2, func(_ int, c *engine.Config) {
-			c.Profile, c.SweepInterval, c.DriftPeriod, c.AcceptPolicy = protect.Tenant, 3*time.Second, 9*time.Second, true
+			c.Profile, c.Periods.Sweep, c.Periods.Drift, c.Election.AcceptPolicy = protect.Tenant, 3*time.Second, 9*time.Second, true
 			walk.Keyed(c)
 		}},
 		{"three", 3, func(_ int, c *engine.Config) { c.Profile = protect.Tenant; walk.Keyed(c) }},
 		{"held", 1, func(_ int, c *engine.Config) { c.Hold, c.ReadLanes = true, true }},
 		{"newcomer", 2, func(i int, c *engine.Config) {
-			if c.Profile, c.Newcomer = protect.Tenant, i > 0; i == 0 {
+			if c.Profile, c.Election.Newcomer = protect.Tenant, i > 0; i == 0 {
 				walk.Keyed(c)
 			}
 		}},

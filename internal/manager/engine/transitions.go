@@ -84,7 +84,7 @@ func (s state) String() string   { return states[s] }
 func (t trigger) String() string { return triggers[t] }
 
 // transition is one row of the table: from any of these states, by this trigger, to that state.
-// by names the functions that call step for it, does says what they do.
+// by names the functions that call step for it, those of phases with their type, does says what they do.
 type transition struct {
 	from []state
 	on   trigger
@@ -102,7 +102,7 @@ var (
 	anything = append([]state{stateHeld}, working...)
 )
 
-// transitions is the whole of what the engine may do. Nothing else assigns Engine.state.
+// transitions is the whole of what the engine may do. Only step assigns Engine.phase.
 var transitions = []transition{
 	{[]state{stateNew, stateSweeping, stateElecting, stateReading, stateWatching, stateStandby, stateRefused, statePausing}, onSubnetUnread, stateSweeping,
 		[]string{"startSweep"}, "reads the whole subnet"},
@@ -131,7 +131,7 @@ var transitions = []transition{
 	{[]state{stateWatching}, onCheckDue, stateChecking,
 		[]string{"startCheck"}, "asks switches for changes and reads back a share of the tables"},
 	{[]state{stateApplying, stateKeying, stateChecking, stateReleasing, stateNarrowing}, onDone, stateWatching,
-		[]string{"applied", "checked", "narrowed", "regrouped", "releasing", "rerouted", "secured"}, "ends what was under way"},
+		[]string{"applying.applied", "checking.advance", "keying.secured", "narrowing.advance", "regrouped", "releasing.advance", "rerouted"}, "ends what was under way"},
 	{[]state{stateSweeping, stateElecting, stateReading, stateApplying, stateChecking}, onGivesWay, stateWatching,
 		[]string{"giveWay"}, "interrupts what is under way for a new policy"},
 	{[]state{stateSweeping}, onContested, stateWatching,
@@ -147,13 +147,13 @@ var transitions = []transition{
 	{[]state{stateElecting}, onUnexpectedMaster, stateRefused,
 		[]string{"electedNamed"}, "leaves the subnet to a master that does not count"},
 	{[]state{stateElecting, stateReading, stateApplying}, onHeld, stateHeld,
-		[]string{"carriedOut", "lead"}, "waits for Carry (Config.Hold)"},
+		[]string{"carrying.carriedOut", "lead"}, "waits for Carry (Config.Hold)"},
 	{[]state{stateElecting, stateReading}, onStandby, stateStandby,
 		[]string{"stoodBy"}, "stands by for the master"},
 	{[]state{stateSweeping, stateElecting, stateReading, stateRefreshing, stateChecking}, onTakeover, stateStandby,
 		[]string{"abandonReading"}, "drops what was read as standby, to read it after the wait"},
 	{[]state{stateWatching, stateHeld, statePausing, stateApplying, stateKeying, stateChecking, stateReleasing, stateAnnouncing, stateRefreshing}, onDeposed, stateStandby,
-		[]string{"announced", "applied", "carriedOut", "refreshed", "resign", "rest", "secured"}, "ends what was under way: another manager is master"},
+		[]string{"announcing.advance", "applying.applied", "carrying.carriedOut", "held.resign", "keying.secured", "pausing.resign", "refreshing.advance", "rest", "watching.resign"}, "ends what was under way: another manager is master"},
 	{working, onOthersWrote, stateWatching,
 		[]string{"SetLease", "hears", "lookAtLease", "naps"}, "drops what was under way, and has the subnet read again: another manager may have written"},
 	{working, onLostMeanwhile, stateStandby,
@@ -173,34 +173,30 @@ var table = func() (t [stateCount][triggerCount]state) {
 	return t
 }()
 
-// step takes the engine to the state that follows from what happened. What the table does not
-// have is refused: the state stays, a warning says so, and the engine drops what is under way and
+// step takes the engine to the phase that follows from what happened. What the table does not
+// have is refused: the phase stays, a warning says so, and the engine drops what is under way and
 // reads the subnet again, so that nothing is written on wrong grounds. A test ends there (OnStep).
-func (e *Engine) step(on trigger) {
-	to := table[e.state][on]
+func (e *Engine) step(on trigger, next phase) {
+	from := e.state()
+	to := table[from][on]
+	allowed := to != 0 && next.state() == to-1
 	if e.config.OnStep != nil {
-		e.config.OnStep(e.state.String(), on.String(), to != 0)
+		e.config.OnStep(from.String(), on.String(), allowed)
 	}
-	if to == 0 {
+	if !allowed {
 		e.broken = true
-		e.emit(event.Warned{Text: fmt.Sprintf("internal error: %s cannot happen while %s; what was under way is dropped, and the subnet is read again", on, e.state)})
+		e.emit(event.Warned{Text: fmt.Sprintf("internal error: %s cannot happen while %s; what was under way is dropped, and the subnet is read again", on, from)})
 		return
 	}
-	e.state = to - 1
-}
-
-// machine is the state of an engine.
-type machine struct {
-	state  state
-	broken bool // a step was refused: recover
+	e.phase = next
 }
 
 // leadsTo is the state that follows from a trigger in the present state.
 func (e *Engine) leadsTo(on trigger) state {
-	if to := table[e.state][on]; to != 0 {
+	if to := table[e.state()][on]; to != 0 {
 		return to - 1
 	}
-	return e.state
+	return e.state()
 }
 
 // recover begins again after a step that was refused.

@@ -122,19 +122,37 @@ func TestWhatCannotHappenIsRefused(t *testing.T) {
 					refused++
 				}
 			}}, &policy.Policy{}, func(ev event.Event) { seen = append(seen, ev) })
-			seen, e.state = nil, from
-			e.step(on)
+			seen, e.phase = nil, phaseIn(from)
+			e.step(on, phaseIn(e.leadsTo(on)))
 			row := slices.IndexFunc(transitions, func(r transition) bool { return r.on == on && slices.Contains(r.from, from) })
 			switch {
-			case row >= 0 && (e.state != transitions[row].to || e.broken || len(seen) > 0):
-				t.Errorf("%s while %s leads to %s, %v", on, from, e.state, seen)
-			case row < 0 && (e.state != from || !e.broken || len(seen) != 1 || !strings.Contains(seen[0].String(), "internal error: "+on.String())):
-				t.Errorf("%s while %s, which cannot be, leads to %s, %v", on, from, e.state, seen)
+			case row >= 0 && (e.state() != transitions[row].to || e.broken || len(seen) > 0):
+				t.Errorf("%s while %s leads to %s, %v", on, from, e.state(), seen)
+			case row < 0 && (e.state() != from || !e.broken || len(seen) != 1 || !strings.Contains(seen[0].String(), "internal error: "+on.String())):
+				t.Errorf("%s while %s, which cannot be, leads to %s, %v", on, from, e.state(), seen)
 			}
 		}
 	}
 	if refused == 0 || allowed == 0 {
 		t.Errorf("%d steps were allowed, %d refused", allowed, refused)
+	}
+}
+
+// A step enters a phase of the state that the table has, and no other.
+func TestPhasesFitTheTable(t *testing.T) {
+	for from := range stateCount {
+		for to := range stateCount {
+			e := New(Config{}, &policy.Policy{}, nil)
+			for on := range triggerCount {
+				e.phase, e.broken = phaseIn(from), false
+				if fits := table[from][on] == to+1; fits {
+					continue
+				}
+				if e.step(on, phaseIn(to)); !e.broken || e.state() != from {
+					t.Errorf("%s while %s enters %s, broken %v", on, from, to, e.broken)
+				}
+			}
+		}
 	}
 }
 
@@ -145,15 +163,15 @@ func TestEngineBeginsAgainAfterARefusedStep(t *testing.T) {
 			Record(from, on, true)
 		}
 	}}, &policy.Policy{}, nil)
-	e.step(onCarry)
+	e.step(onCarry, phaseIn(stateApplying))
 	e.Expire(1)
-	if e.broken || e.state != stateSweeping || e.sweep.counts.Full != 2 {
-		t.Errorf("broken %v, %s, %d sweeps", e.broken, e.state, e.sweep.counts.Full)
+	if e.broken || e.state() != stateSweeping || e.sweep.counts.Full != 2 {
+		t.Errorf("broken %v, %s, %d sweeps", e.broken, e.state(), e.sweep.counts.Full)
 	}
 }
 
 // The functions that the table names are those that take its steps, and nobody else assigns the
-// state.
+// phase.
 func TestTransitionsNameWhoTakesThem(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
@@ -180,12 +198,12 @@ func TestTransitionsNameWhoTakesThem(t *testing.T) {
 				switch n := n.(type) {
 				case *ast.Ident:
 					if on, is := triggersByName[n.Name]; is {
-						found[on][f.Name.Name] = true
+						found[on][nameOf(f)] = true
 					}
 				case *ast.AssignStmt:
 					for _, to := range n.Lhs {
-						if sel, is := to.(*ast.SelectorExpr); is && sel.Sel.Name == "state" && f.Name.Name != "step" {
-							t.Errorf("%s assigns a state", f.Name.Name)
+						if sel, is := to.(*ast.SelectorExpr); is && sel.Sel.Name == "phase" && f.Name.Name != "step" {
+							t.Errorf("%s assigns a phase", f.Name.Name)
 						}
 					}
 				}
@@ -198,6 +216,21 @@ func TestTransitionsNameWhoTakesThem(t *testing.T) {
 			t.Errorf("%s is taken by %q, the table has %q", row.on, got, row.by)
 		}
 	}
+}
+
+// nameOf is the name of a function, after that of its type where that is not Engine.
+func nameOf(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return f.Name.Name
+	}
+	of := f.Recv.List[0].Type
+	if p, is := of.(*ast.StarExpr); is {
+		of = p.X
+	}
+	if name := of.(*ast.Ident).Name; name != "Engine" {
+		return name + "." + f.Name.Name
+	}
+	return f.Name.Name
 }
 
 // docTable is the table as doc.go has it.

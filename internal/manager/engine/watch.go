@@ -3,101 +3,110 @@ package engine
 import (
 	"time"
 
-	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/mad"
-	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// round is the light sweep, and where the reading of all tables in a drift period stands.
-type round struct {
-	next         time.Duration // when the next one begins
-	blocks       []observed.Block
-	cursor, from int // the next block, and where it stood when the light sweep began
-}
+// watching is the phase between light sweeps: the master of a subnet takes up what is on its agenda.
+type watching struct{ base }
 
-// listChecks lists everything that another manager could change. The position of the
-// reading stays: repeated changes of one table must not keep the others from being read.
-func (e *Engine) listChecks() {
-	e.round.blocks = e.fabric.Blocks()
-	e.listGuards()
-}
+func (watching) state() state { return stateWatching }
 
-// startCheck starts a light sweep: it asks every switch for changes, asks silent devices
-// again, and reads back the next share of all tables.
-func (e *Engine) startCheck() {
-	e.step(onCheckDue)
-	e.round.from = e.round.cursor
-	e.sweep.counts.Light++
-	for _, n := range e.fabric.Switches() {
-		p := &n.Ports[0]
-		e.reread(p, smp.AttrSwitchInfo, 0, func() {
-			if n.Switch.Info.PortStateChange {
-				e.agenda.wantLook(p.Place(), false)
-			}
-		})
-	}
-	if self := e.fabric.Self; self != nil && e.policy.MasterLID() != ib.LIDReserved {
-		before := seen{self.Info, self.InfoRead}
-		e.reread(self, smp.AttrPortInfo, self.PortInfoBlock(), func() { e.judge(self, before) })
-	}
-	e.probe()
-	if e.isMaster() {
-		pollNotices(e.window, e.ends, e.heard)
-	}
-	e.master.RecheckAll()
-	share := len(e.round.blocks)
-	if rounds := int(e.config.DriftPeriod / e.config.SweepInterval); rounds > 1 {
-		share = (len(e.round.blocks) + rounds - 1) / rounds
-	}
-	for range share {
-		c := e.round.blocks[e.round.cursor%len(e.round.blocks)]
-		e.round.cursor = (e.round.cursor + 1) % len(e.round.blocks)
-		if c.Attribute == smp.AttrPortInfo {
-			if c.Port.IsEnd() && c.Port != e.fabric.Self {
-				e.recheckNode(c.Port)
-			}
-			before := seen{c.Port.Info, c.Port.InfoRead}
-			e.reread(c.Port, c.Attribute, c.Modifier, func() { e.judge(c.Port, before) })
-		} else {
-			e.reread(c.Port, c.Attribute, c.Modifier, nil)
-		}
+// expire goes on with what is done beside passes, and starts a light sweep when it is due.
+func (w watching) expire(e *Engine, now time.Duration) {
+	e.watchGuards(now)
+	e.askMutes(now)
+	e.tickPeers(now)
+	if e.phase == phase(w) && now >= e.round.next { // it was not deposed
+		e.startCheck()
 	}
 }
 
-// reread reads one attribute for a light sweep.
-func (e *Engine) reread(p *observed.Port, a mad.AttributeID, modifier uint32, then func()) {
-	e.get(e.window, p, a, modifier, then, nil)
+func (watching) deadline(e *Engine, sooner func(time.Duration, bool)) {
+	calm := e.watches() && e.agenda.sweep == ""
+	soon := func(at time.Duration, some bool) { sooner(at, some && calm) }
+	sooner(e.round.next, true)
+	sooner(e.sweepDue())
+	sooner(e.mutesDue())
+	sooner(e.guardsDue())
+	soon(e.hostsDue())
+	if e.answered() {
+		sooner(0, e.regroups() || e.rekeys() || e.mustReleaseKeys())
+		soon(e.agenda.due())
+	}
 }
 
-// checked ends a light sweep: a difference from the desired tables is a foreign change,
-// unless the value could not be written in the first place.
-func (e *Engine) checked(now time.Duration) {
-	e.round.next = now + e.config.SweepInterval
-	if e.agenda.sweep != "" || e.desired == nil || !e.isMaster() || e.ownLID.robbed {
-		from := e.agenda.sweepFrom
-		e.rest(now, onDone)
-		e.agenda.sweepFrom = from // a light sweep puts off no other, however short its interval
-		return
-	}
-	if !e.master.Named() && e.agenda.election == "" { // one whose state has changed would have had the subnet swept
-		e.emit(event.Asked{Alone: true})
-	}
-	e.step(onDone)
-	if e.agenda.links.OutOfDate(e.fabric) { // nothing is compared with it: what is left out of a plan
-		// could be what has to be taken away before something is given
-		return // the pass that follows compares everything
-	}
-	e.compare()
-}
+func (watching) resign(e *Engine) { e.step(onDeposed, standingBy{}) }
 
-// receiveRequest handles requests and traps of other nodes.
-func (e *Engine) receiveRequest(now time.Duration, p *mad.SMP, slid ib.LID) {
+// advance starts the next task, if there is one. Revocations go first, then tasks that affect one
+// port, then sweeps.
+func (watching) advance(e *Engine, now time.Duration) bool {
+	e.retry(now, "the last pass did not finish")
+	if e.ownLID.robbed {
+		return e.justify(now)
+	}
+	e.startLooks()
 	switch {
-	case p.Method == mad.MethodTrap && p.AttributeID == smp.AttrNotice:
-		e.receiveTrap(now, p, slid)
-	case p.AttributeID == smp.AttrSMInfo && (p.Method == mad.MethodGet || p.Method == mad.MethodSet):
-		e.master.Receive(now, p, slid)
+	case e.agenda.policy != nil && e.narrowsFirst(now) && e.narrow(now):
+	case e.mustReleaseKeys():
+		e.release()
+	case e.resweep(now):
+	case e.regroups():
+		e.regroup(now)
+	case e.rekeys():
+		e.cancelLooks()
+		e.secure(now)
+	case e.agenda.sweep != "" || !e.isMaster():
+		return false // what else is due waits for the sweep
+	case e.agenda.election != "":
+		e.cancelLooks()
+		e.startElection(now)
+	case e.agenda.policy != nil && e.looksAtSwitch(now):
+		return false // what it finds has to be known first
+	case e.agenda.policy != nil && e.fabric.Self == nil:
+		e.agenda.wantSweep("the manager's own port did not answer when a policy came")
+		return false
+	case e.agenda.policy != nil:
+		e.cutMoved() // else apply asks who is there before a link becomes Active
+		e.startPass(now)
+	case e.agenda.replan && now >= e.agenda.sweepFrom:
+		e.membersChanged()
+	case e.agenda.restate && now >= e.agenda.sweepFrom:
+		e.agenda.restate, e.agenda.policy = false, e.policy // nothing changes, and it is proved again
+	case e.desired != nil && !e.agenda.links.OutOfDate(e.fabric) && e.askHosts(now):
+	default:
+		return e.desired != nil && (e.agenda.links.Len() > 0 || len(e.agenda.repairs) > 0 || e.agenda.compare) && !e.looksAtSwitch(now) &&
+			(e.reroute() || e.revisit(now) || e.agenda.compare && e.compare() || e.putRight())
 	}
+	return true
+}
+
+// retry has the subnet read again where that is due in any case, for a reason.
+func (e *Engine) retry(now time.Duration, reason string) {
+	if e.agenda.retryAt != 0 && now >= e.agenda.retryAt {
+		e.agenda.wantSweep(reason)
+	}
+}
+
+// resweep starts a sweep of the whole subnet that is due, and reports whether there is one.
+func (e *Engine) resweep(now time.Duration) bool {
+	if e.agenda.sweep == "" || now < e.agenda.sweepFrom {
+		return false
+	}
+	e.emit(event.Resweeping{Reason: e.agenda.sweep})
+	e.startSweep()
+	return true
+}
+
+// sweepDue is when resweep is to be called.
+func (e *Engine) sweepDue() (at time.Duration, some bool) {
+	at, some = e.agenda.sweepsAt()
+	return at, some && e.answered()
+}
+
+// answered reports whether no answer is awaited that comes before what is on the agenda.
+func (e *Engine) answered() bool { return e.window.Idle() && !e.ownLID.robbed }
+
+// watches reports whether this manager monitors a policy in force.
+func (e *Engine) watches() bool {
+	return e.state() == stateWatching && e.desired != nil && e.isMaster()
 }

@@ -42,9 +42,9 @@ type WardenOptions struct {
 // SeatWarden lets the project's own manager run at an end port, with a policy.
 func (s *Testbed) SeatWarden(at observed.Place, p *policy.Policy, o WardenOptions) (*Warden, error) {
 	w := &Warden{}
-	c := engine.Config{Routing: routing.UpDown, Priority: o.Priority, SMKey: o.SMKey, ShowSMKey: o.SMKey != 0, LMC: o.LMC}
+	c := engine.Config{Routing: routing.UpDown, Election: engine.Election{Priority: o.Priority, SMKey: o.SMKey, ShowSMKey: o.SMKey != 0}, LMC: o.LMC}
 	for _, t := range o.Trusted {
-		c.Trusted = append(c.Trusted, s.Fabric.Agent(t.Node).NodeInfo(t.Port).PortGUID)
+		c.Election.Trusted = append(c.Election.Trusted, s.Fabric.Agent(t.Node).NodeInfo(t.Port).PortGUID)
 	}
 	// What nobody knows is drawn from the seed: a story repeats itself.
 	binary.BigEndian.PutUint64(c.Seed[:], s.config.Fabric.Seed)

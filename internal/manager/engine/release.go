@@ -5,7 +5,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 )
@@ -34,30 +33,28 @@ func (e *Engine) delaysHandover(m mastership.Message) bool {
 	return true
 }
 
-// mustReleaseKeys reports whether the M_Keys have to be cleared now.
-func (e *Engine) mustReleaseKeys() bool {
-	return e.handover.open && e.state == stateWatching && e.isMaster() && e.master.Offers()
-}
+// releasing is the phase in which M_Keys are cleared for a handover.
+type releasing struct{ writing }
 
 // release clears the M_Key of every port.
 func (e *Engine) release() {
 	e.cancelLooks()
-	e.step(onHandover)
-	e.writing = writing{run: apply.Start(e.window, e.keys.Release(e.fabric, e.ends), e.config.Limits.Window)}
+	e.step(onHandover, &releasing{e.newWriting(e.keys.Release(e.fabric, e.ends))})
 }
 
-// releasing continues release; it reports whether there is something to do.
-func (e *Engine) releasing(now time.Duration) bool {
-	if !e.writing.run.Advance() {
-		e.enterStage()
+func (*releasing) state() state { return stateReleasing }
+
+// advance hands over in the end, if the other manager still wants that.
+func (r *releasing) advance(e *Engine, now time.Duration) bool {
+	if !r.ended(e) {
 		return true
 	}
 	h := &e.handover
-	e.emit(event.Released{To: h.offer.GUID, Ports: e.writing.run.Writes(), Failures: len(e.writing.run.Failures())})
-	for _, f := range e.writing.run.Failures() {
+	e.emit(event.Released{To: h.offer.GUID, Ports: r.run.Writes(), Failures: len(r.run.Failures())})
+	for _, f := range r.run.Failures() {
 		e.emit(event.Failed{Failure: f})
 	}
-	e.writing, e.proof.baseline = writing{}, nil
+	e.proof.baseline = nil
 	h.open, h.released = false, true
 	e.rest(now, onDone)
 	if e.isMaster() && e.master.Offers() {
@@ -65,6 +62,11 @@ func (e *Engine) releasing(now time.Duration) bool {
 	}
 	e.restoreKeys()
 	return true
+}
+
+// mustReleaseKeys reports whether the M_Keys have to be cleared now.
+func (e *Engine) mustReleaseKeys() bool {
+	return e.handover.open && e.isMaster() && e.master.Offers()
 }
 
 // restoreKeys starts a sweep that writes the M_Keys again, if they were cleared for a

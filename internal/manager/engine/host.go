@@ -1,14 +1,12 @@
 package engine
 
 import (
-	"errors"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -72,103 +70,27 @@ func (h *host) Follow(f mastership.Effects) {
 		h.standby, h.ownLID, h.agenda.retryAt = standby{}, ownLID{}, h.now+watch.StandbyReads
 		h.hosts.succeeds, h.hosts.unasked = false, false
 		h.emit(event.Deferred{Reason: f.Why})
-		h.resign()
+		h.phase.resign(h.Engine)
 	}
 	h.restoreKeys()
 }
 
 func (e *Engine) openMastership(c Config) {
+	x := &c.Election
 	e.master = mastership.Open(mastership.Config{
-		Limits: c.Limits, Seed: c.Seed, Profile: c.Profile, Newcomer: c.Newcomer && !c.Known.Managed,
+		Limits: c.Limits, Seed: c.Seed, Profile: c.Profile, Newcomer: x.Newcomer && !c.Known.Managed, Vouches: x.Vouches,
 		Election: mastership.ElectionConfig{
-			Priority: c.Priority, SMKey: c.SMKey, ShowKey: c.ShowSMKey, Trusted: c.Trusted, Key: c.SMKeys,
-			MasterTimeout: c.MasterTimeout,
+			Priority: x.Priority, SMKey: x.SMKey, ShowKey: x.ShowSMKey, Trusted: x.Trusted, Key: x.SMKeys, MasterTimeout: x.MasterTimeout,
 		},
-		Vouches: c.Vouches,
-	}, &host{Engine: e}, c.Lease, e.window, e.beside.window)
-}
-
-// startElection reads SMInfo of every other port with IsSM set.
-func (e *Engine) startElection(now time.Duration) {
-	e.step(onMasterUnknown)
-	e.agenda.election = ""
-	e.master.Close()
-	if err := e.lockedOut(e.fabric); err != nil {
-		e.master.Mute()
-		e.lockOut(now, err)
-		return
-	}
-	if err := e.enterElection(); err != nil {
-		e.master.Mute()
-		e.refuse(now, nil, err)
-		return
-	}
-	e.master.Begin(now)
-}
-
-// enterElection checks that this manager can take part in the election; otherwise it may
-// not write.
-func (e *Engine) enterElection() error {
-	if e.fabric.Self == nil {
-		return errors.New("the manager's own port did not answer")
-	}
-	return e.master.Err()
-}
-
-// elected goes on as master, or goes to standby.
-func (e *Engine) elected(now time.Duration) {
-	if e.master.Named() {
-		e.electedNamed(now)
-		return
-	}
-	if why, master := e.master.DecideBelieved(now); !master {
-		e.standBy(now, event.Deferred{Master: e.master.Master(), Reason: why})
-		return
-	}
-	e.lead(now)
-}
-
-// electedNamed goes on as master, stands by, or leaves a subnet to its present master.
-func (e *Engine) electedNamed(now time.Duration) {
-	if !e.isMaster() {
-		if p := e.master.Incumbent(); p != nil {
-			e.emit(event.Unexpected{Port: p.GUID, At: facts.Where(p)})
-			e.rest(now, onUnexpectedMaster)
-			e.agenda.retryAt = now + e.config.DriftPeriod
-			return
-		}
-		e.master.Settle(now)
-		if why, master := e.master.Decide(now); !master {
-			e.standBy(now, event.Deferred{Master: e.master.Master(), Reason: why})
-			return
-		}
-	}
-	e.lead(now)
+	}, &host{Engine: e}, x.Lease, e.window, e.beside.window)
 }
 
 // isMaster reports whether this manager is master. Whether it may write now, MayWrite reports.
 func (e *Engine) isMaster() bool { return e.master.IsMaster() }
 
-// resign ends all writing, since only a master writes.
-func (e *Engine) resign() {
-	switch e.state {
-	case stateWatching, stateHeld:
-		e.step(onDeposed)
-	case statePausing:
-		e.step(onDeposed)
-		e.sweep.discovery = nil
-	case stateSweeping:
-		e.sweep.discovery.WriteNothing()
-	case stateApplying, stateKeying, stateReleasing, stateAnnouncing:
-		if e.writing.run != nil { // none while a LID moves
-			e.writing.run.Stop()
-		}
-	}
-}
-
 // tickPeers advances the time of the election.
 func (e *Engine) tickPeers(now time.Duration) {
-	if e.state != stateReleasing { // an offer stands until it can be sent
+	if e.state() != stateReleasing { // an offer stands until it can be sent
 		e.master.Tick(now)
 	}
 }
@@ -203,4 +125,27 @@ func (e *Engine) nextWindow(now time.Duration, p *mad.SMP) *transact.Window {
 		return e.window
 	}
 	return nil
+}
+
+// OnSend makes f see every request that leaves, retries included.
+func (e *Engine) OnSend(f func(mad.Method, mad.AttributeID)) {
+	for _, w := range e.windows() {
+		w.OnSend = f
+	}
+}
+
+// OnEnd makes f see how every request ended, as transact.Reply has it.
+func (e *Engine) OnEnd(f func(method mad.Method, attribute mad.AttributeID, err error)) {
+	for _, w := range e.windows() {
+		w.OnEnd = f
+	}
+}
+
+func (e *Engine) windows() []*transact.Window {
+	return append([]*transact.Window{e.window, e.beside.window}, e.master.Windows()...)
+}
+
+// Counts is what the request windows have done.
+func (e *Engine) Counts() transact.Counts {
+	return e.window.Counts().Plus(e.beside.window.Counts()).Plus(e.master.Counts())
 }

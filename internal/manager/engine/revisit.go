@@ -5,108 +5,16 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
-// sweeping is the phase in which the subnet is read, with its tables.
-type sweeping struct {
-	discovery *sweep.Discovery // nil when nothing is being read
-	// links reports whether only what is behind links that changed is read.
-	links bool
-	told  int // of its faults
-	// before is the subnet before it was found out who there is, with its tables.
-	before snapshot
-	// aliases and lanes tell that the last sweep of the whole subnet, or the one under way, reads
-	// GUIDInfo and the tables of virtual lanes.
-	aliases, lanes bool
-	counts         event.Sweeps
-}
+// following is the phase in which what is behind links that changed is read.
+type following struct{ sweeping }
 
-// end drops what is being read.
-func (s *sweeping) end() { s.discovery, s.links = nil, false }
-
-// swept takes over the result of a sweep, which is not complete if it continues with tables.
-func (e *Engine) swept(now time.Duration) {
-	if e.sweep.links {
-		e.revisited(now)
-		return
-	}
-	if e.learns() {
-		if err := e.lockedOut(e.sweep.discovery.Fabric()); err != nil {
-			e.lockOut(now, err)
-			return
-		}
-		again, err := e.learnCables()
-		if again {
-			e.startSweep()
-			return
-		}
-		if err != nil {
-			e.refuse(now, nil, err)
-			return
-		}
-	}
-	e.faults = slices.Clone(e.sweep.discovery.Faults())
-	e.sweep.told = len(e.faults)
-	e.tell(e.faults)
-	old := e.fabric
-	e.takeOver(e.sweep.discovery.Fabric())
-	e.round.cursor = 0 // all of it was read just now
-	if e.robbedSince(old) {
-		e.rest(now, onRobbed)
-		return
-	}
-	if err := e.sweep.discovery.CheckLIDs(e.config.LMC); err != nil {
-		e.refuse(now, e.wanted(), err)
-		return
-	}
-	if err := e.vetWanted(); err != nil && !e.names.HasPolicy() {
-		e.refuse(now, e.wanted(), err)
-		return
-	} else if err != nil { // the pass goes on with the policy in force
-		e.emit(event.Refused{Err: err, Policy: e.agenda.policy})
-		e.agenda.dropPolicy()
-	}
-	if !e.givesKeys() && !e.master.Wait.Stale {
-		e.sweep.discovery = nil
-	}
-	e.startElection(now)
-}
-
-// vetWanted checks the names of the next policy, before anything is written.
-func (e *Engine) vetWanted() error {
-	if e.config.Hold || e.lockedOut(e.fabric) != nil {
-		return nil // Predict does; nothing is known of who does not let the manager in
-	}
-	return e.names.VetAmong(e.resolver, e.wanted(), e.known.PKeys, e.siteOf(&e.snapshot))
-}
-
-func (e *Engine) tell(faults []sweep.Fault) {
-	for _, f := range faults {
-		e.emit(event.SweepFault{Fault: f})
-	}
-}
-
-// takeOver makes f the subnet as it was last read.
-func (e *Engine) takeOver(f *observed.Fabric) {
-	old := e.fabric
-	if old != nil && e.sweep.before.fabric == nil {
-		e.sweep.before = e.snapshot
-	}
-	e.fabric = f
-	e.counts, e.proof.baseline, e.silent = e.fabric.Count(), nil, e.fabric.Silent()
-	// What was desired belongs to the fabric as it was: until the policy has
-	// been worked out again there is nothing to compare with, or to write.
-	e.desired, e.round.blocks = nil, nil
-	clear(e.agenda.repairs)
-	e.emit(event.Found{Counts: e.counts})
-	e.editFences((*facts.FenceEdit).HoldToList)
-	e.tellDescriptions()
-	e.recognize(old)
-}
+// revisitRest is how long a changed link is left alone when following it was interrupted,
+// so that it does not delay the interrupting policy again.
+const revisitRest = 100 * time.Millisecond
 
 // linkMoved records that the link of a port has changed since the subnet was read: what
 // is behind it has to be discovered again. A link that changes often is left alone for
@@ -165,8 +73,7 @@ func (e *Engine) revisit(now time.Duration) bool {
 	e.sweep.counts.Links++
 	e.emit(event.Resweeping{Reason: reason, Links: len(due)})
 	e.begin(event.PhaseDiscover)
-	e.step(onLinksChanged)
-	e.sweep.links = true
+	e.step(onLinksChanged, following{})
 	e.sweep.discovery = sweep.Again(e.window, o, e.fabric, all, due)
 	return true
 }
@@ -184,14 +91,27 @@ func (e *Engine) leaveOut(now time.Duration) bool {
 	return true
 }
 
+func (following) advance(e *Engine, now time.Duration) bool {
+	if e.sweep.discovery.Advance() {
+		e.revisited(now)
+	}
+	return true
+}
+
+// giveWay leaves the links that moved to be followed later.
+func (following) giveWay(e *Engine, now time.Duration) bool {
+	e.agenda.links.Interrupted(now + revisitRest)
+	e.sweep.discovery = nil
+	return true
+}
+
 // revisited takes over what was found behind changed links. Other managers are asked only
 // when one of them is new, or gone.
 func (e *Engine) revisited(now time.Duration) {
 	d := e.sweep.discovery
-	e.sweep.links = false
 	if d.Conflicts() { // a device has moved from one place to another
 		e.sweep.discovery = nil
-		e.step(onContested)
+		e.step(onContested, watching{})
 		e.agenda.wantSweep("a device answers that the snapshot has elsewhere")
 		return
 	}
@@ -208,8 +128,11 @@ func (e *Engine) revisited(now time.Duration) {
 	for _, p := range d.Fallen() {
 		e.linkMoved(p, "the switch behind a link does not answer, and the link is down")
 	}
-	if len(d.Fallen()) > 0 && e.revisit(now) {
-		return // before routes lead over these links
+	if len(d.Fallen()) > 0 && e.revisit(now) { // before routes lead over these links
+		if e.state() == stateSweeping && e.sweep.discovery == d { // what is found is taken over before the whole subnet is read again
+			e.swept(now)
+		}
+		return
 	}
 	if !e.givesKeys() {
 		e.sweep.discovery = nil
@@ -224,22 +147,5 @@ func (e *Engine) revisited(now time.Duration) {
 		e.startElection(now)
 	default:
 		e.lead(now)
-	}
-}
-
-// refuse ends a pass that wrote nothing. Where no policy stands it is tried again after a while.
-func (e *Engine) refuse(now time.Duration, p *policy.Policy, err error) {
-	e.emit(event.Refused{Err: err, Policy: p})
-	if e.settled && e.isMaster() {
-		e.rest(now, onPolicyRefused)
-	} else {
-		// With none in force, a new policy waits for the next try as the first one
-		// does: else it would have the subnet swept again and again without a pause.
-		e.policy, e.agenda.policy = e.wanted(), nil
-		e.rest(now, onRefused)
-	}
-	if e.desired == nil {
-		e.agenda.retryAt = now + e.config.DriftPeriod
-		e.noteMutes(nil, true)
 	}
 }
