@@ -34,6 +34,9 @@ func (f *Fabric) Attach(g ib.NodeGUID, num ib.PortNum) (*Attachment, error) {
 		return nil, fmt.Errorf("attach: node %v: no such node in this fabric", g)
 	}
 	n := &f.nodes[i]
+	if err := f.plugged("attach", g); err != nil {
+		return nil, err
+	}
 	switch {
 	case n.IsSwitch && num != 0:
 		return nil, fmt.Errorf("attach: port %d of node %v: want 0, since it is a switch", num, g)

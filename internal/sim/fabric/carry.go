@@ -27,6 +27,8 @@ func (f *Fabric) arrive(p *carried) {
 		f.discard(p, DiscardOff)
 	case f.behaviour[p.node].drops(f.queue.Now, p.port, &p.mad):
 		f.discard(p, DiscardDrop)
+	case n.plug != nil:
+		f.toPlug(p)
 	case p.dlid != ib.LIDPermissive:
 		f.relay(p, false)
 	case p.isDirected():

@@ -31,13 +31,22 @@ func (c *carrier) LaunchSMP(at int32, num ib.PortNum, sl ib.SL, pkey ib.PKey, sl
 		f.discard(p, DiscardClass)
 		return
 	}
+	if f.nodes[at].plug != nil {
+		f.launchFromPlug(p)
+		return
+	}
 	f.launch(p, at, num)
 }
 
 // Device is the end node of a CA, router or switch: its queue pairs, whose
 // packets the fabric carries. It is another after the node was off, and what was
 // made on the earlier one is cut off from the fabric.
-func (f *Fabric) Device(g ib.NodeGUID) (*endpoint.Device, error) { return f.data.Device(g) }
+func (f *Fabric) Device(g ib.NodeGUID) (*endpoint.Device, error) {
+	if err := f.plugged("device", g); err != nil {
+		return nil, err
+	}
+	return f.data.Device(g)
+}
 
 // DataInFlight is the number of data packets under way or waiting at a port to
 // leave. What end nodes have still to send is not counted.

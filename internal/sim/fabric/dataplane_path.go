@@ -46,6 +46,10 @@ func (pl *Plane) arrive(d *datum) {
 	if !pl.admit(d) {
 		return
 	}
+	if n.plug != nil {
+		pl.toPlug(d, at)
+		return
+	}
 	if !d.sound && !packet.CheckVCRC(d.bytes) {
 		port, marked := d.port, d.marked
 		pl.finish(d, OutcomeVCRC, at.Node, at.Num)

@@ -9,6 +9,7 @@
 //	NextEvent, Step, AdvanceTo   time, which moves only here
 //	Link, Unlink, PowerOff, PowerOn, SetFault, At   faults and changes
 //	Received, Counts, Config.Trace   what happened, for tests and captures
+//	Plug, Send, Poll             the place of a device that is not simulated here
 //	Device, Inject               data packets: end nodes, and hosts that follow no rules
 //	DataCounts, DataInFlight, DataWaiting, Counters, Config.DataTrace   their outcomes
 //	SetLinkFault, Flap, Swap, Withhold, SetReckless, SetSpoiling   faults for data packets
@@ -51,6 +52,10 @@
 // counts them and sends traps 257 and 258; a switch port that refuses a packet on
 // arrival causes trap 259. Packets refused at an exit move only the performance
 // counters. Changes that a manager writes reach the consumer as events.
+//
+// At a Plug a device outside, such as a Linux kernel with its adapter, is in the place of a CA: it gets
+// and sends packets as they cross its cable, LRH to VCRC, those of subnet management too, and its own
+// agents answer. The fabric keeps the link, credits and time.
 //
 // QP0 packets of a Device are carried like all other subnet management, without
 // their packet headers, and reach its QP0 when no manager is attached to its

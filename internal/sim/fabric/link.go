@@ -62,6 +62,9 @@ func (f *Fabric) PowerOff(g ib.NodeGUID) error {
 	if err != nil {
 		return fmt.Errorf("power off: %w", err)
 	}
+	if err := f.plugged("power off", g); err != nil {
+		return err
+	}
 	if n.Off {
 		return fmt.Errorf("power off: node %v is off already", g)
 	}
@@ -129,6 +132,11 @@ func (f *Fabric) train(i int32) {
 	f.follows(peer.Node, m.Agent.LinkUp(f.queue.Now, peer.Num, link))
 	f.data.Configure(i)
 	f.data.Configure(other)
+	for _, n := range []*WiredNode{n, m} {
+		if n.plug != nil {
+			n.plug.device.LinkUp(link)
+		}
+	}
 }
 
 // trainLater lets the link at a port train after the time that this takes.
@@ -164,8 +172,12 @@ func (f *Fabric) lose(i int32) {
 	f.data.LinkLost(i)
 	f.data.LinkLost(at.Peer)
 	for _, end := range []*WiredPort{at, peer} {
-		if n := &f.nodes[end.Node]; !n.Off {
+		n := &f.nodes[end.Node]
+		if !n.Off {
 			f.follows(end.Node, n.Agent.LinkDown(f.queue.Now, end.Num))
+		}
+		if n.plug != nil {
+			n.plug.device.LinkDown()
 		}
 	}
 }

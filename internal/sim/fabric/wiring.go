@@ -29,6 +29,7 @@ type WiredNode struct {
 	Last     ib.PortNum // highest port number
 	IsSwitch bool
 	Off      bool
+	plug     *Plug // whose device is here instead; nil for none
 }
 
 // EndPort is the end port that port num belongs to: itself, or port 0 of a switch.
