@@ -195,7 +195,7 @@ func (m *manager) configs() (engine.Config, server.Config) {
 	fresh := daemon.Fresh(m.Fabric)
 	config, administration := engine.Config{
 		LMC: m.LMC, Routing: m.Routing.Engine, RoutingFile: m.Routing.Tables, Known: m.assigned,
-		Limits: transact.Limits{Window: m.Window},
+		Limits:  transact.Limits{Window: m.Window},
 		Periods: engine.Periods{Sweep: m.Periods.Sweep, Drift: m.Periods.Drift, Guard: m.Periods.Guard},
 		Election: engine.Election{
 			Priority: m.Election.Priority, SMKey: m.Election.SMKey, ShowSMKey: m.Election.SMKey != 0, Trusted: m.Election.Trusted,

@@ -20,7 +20,7 @@ import (
 type results []*event.Result
 
 func (r *results) Verdict(x *event.Result, _ daemon.SMPs, _ []sweep.Phase) { *r = append(*r, x) }
-func (r *results) Again()                                                 {}
+func (r *results) Again()                                                  {}
 
 // demo is a run on the demonstration fabric that ends with its first verdict.
 func demo(t *testing.T) *Config {
