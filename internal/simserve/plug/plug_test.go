@@ -238,7 +238,9 @@ func TestSlowReader(t *testing.T) {
 	if err := d.Poll(true, smp.LinkWidth4X, smp.LinkSpeedSDR); err != nil {
 		t.Fatal(err)
 	}
-	s.until("the link is up", func(f *fabric.Fabric) bool { return f.Agent(s.node("red-1")).Port(1).PortPhysicalState == smp.PhysLinkUp })
+	s.until("the link is up", func(f *fabric.Fabric) bool {
+		return f.Agent(s.node("red-1")).Port(1).PortPhysicalState == smp.PhysLinkUp
+	})
 	own := &device{out: make(chan message, queueMax)}
 	for range 2 * queueMax {
 		own.Receive(make([]byte, 100))
