@@ -1,6 +1,6 @@
-// Package run assembles a manager from one Config, and runs it: fabric, data directory, keys, list of
-// cables, policy, service, telemetry and engine, opened in this order and closed in the other.
-// It is `ibwarden run` without its command line.
+// Package run assembles a manager from one Config, and runs it. It reads the data directory with its list
+// of cables, keys and state, and the policy, then opens the fabric and the service, makes the engine, and
+// begins telemetry and the API. It is `ibwarden run` without its command line.
 package run
 
 import (

@@ -12,7 +12,7 @@ import (
 )
 
 // agenda is what the engine is to do next, and why. Whoever finds that something has to be done
-// notes it here; startNext takes it up when nothing is under way, in its order (schedule.go). A want
+// notes it here; watching.advance takes it up when nothing is under way, in its order (watch.go). A want
 // ends when what it asks for begins.
 type agenda struct {
 	// sweep says why the whole subnet is to be read again, "" for not; not before sweepFrom, however

@@ -107,8 +107,8 @@ type Election struct {
 
 // Periods are how often a manager looks at its subnet.
 type Periods struct {
-	// Sweep is the time between light sweeps, Drift the time in which every table is read back at
-	// least once.
+	// Sweep is the time between light sweeps, Drift the time in whose light sweeps
+	// every table is read back once.
 	Sweep, Drift time.Duration
 	// Guard is the time in which a foreign change of what isolates is seen, GuardRate how many
 	// tables a second are read back for that at the most. Guards are watched when Profile is not

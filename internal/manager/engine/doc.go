@@ -13,8 +13,8 @@
 // manager is master of the subnet nothing is written either.
 //
 // After the first pass, light sweeps ask every switch for changes and other managers for
-// their state, and read back a share of all tables, so that every table is read once within
-// a drift period: a foreign value is reported and corrected. Devices that did not answer
+// their state, and read back a share of all tables, so that the light sweeps of a
+// drift period read each of them once: a foreign value is reported and corrected. Devices that did not answer
 // are asked between them, about once a second; when one answers it is read, and what it
 // missed is written. PortStateChange is
 // cleared only by a sweep that reads the ports after that, so that no change is
@@ -35,7 +35,7 @@
 // others. Behind a link that carries data there may be a device that no sweep
 // of this engine has found. The partitions that it may use through the switch port
 // before it (all of them, where that port does not enforce) are given to no port until
-// it answers (Doubtful). If two devices claim one GUID, neither is in any partition but
+// it answers. If two devices claim one GUID, neither is in any partition but
 // the default one.
 //
 // What the engine is doing is its phase, a value that only step enters and drops, by one table of

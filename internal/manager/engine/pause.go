@@ -24,7 +24,7 @@ func (e *Engine) tried(now time.Duration) {
 
 // cutOffAgain is when a manager that has just begun, and waits for the right to write, reads a subnet
 // again of which it could not read all. Another one may have given M_Keys meanwhile, and is not seen:
-// a third one leaves it the subnet unless it proves that it shares the secret (peers.ProofGrace).
+// a third one leaves it the subnet unless it proves that it shares the secret (mastership.ProofGrace).
 const cutOffAgain = 500 * time.Millisecond
 
 // pausing is the phase in which a manager waits until nothing that an earlier one sent is under way.

@@ -32,7 +32,8 @@ type phase interface {
 	work(e *Engine) (w apply.Work, some bool)
 }
 
-// base is a phase that does nothing by itself and goes on whatever comes.
+// base is a phase that does nothing by itself and goes on whatever comes, a change of the master too;
+// meanwhile the election goes on (tickPeers).
 type base struct{}
 
 func (base) advance(*Engine, time.Duration) bool         { return false }

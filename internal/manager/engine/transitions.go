@@ -21,10 +21,10 @@ const (
 	stateStandby                 // idle: another manager is master
 	stateRefused                 // idle: nothing can be written, and no policy is in force
 	stateHeld                    // idle: Config.Hold, waiting to be told what to write
-	stateAnnouncing              // telling hosts of a new master (standby.go)
+	stateAnnouncing              // telling hosts of a new master (announce.go)
 	statePausing                 // waiting until what an earlier manager sent has arrived or is lost
 	stateRefreshing              // reading PortInfo and SwitchInfo once more, after that
-	stateReleasing               // clearing M_Keys for a handover (handover.go)
+	stateReleasing               // clearing M_Keys for a handover (release.go)
 	stateNarrowing               // writing revocations before a sweep or an election (narrow.go)
 
 	stateCount

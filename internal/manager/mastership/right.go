@@ -128,7 +128,7 @@ func (r *Right) Why() string { return r.grant.Why }
 // Halted reports whether writes fail for want of the right.
 func (r *Right) Halted() bool { return r.halted }
 
-// May reports whether the engine may write now, as far as the right to goes.
+// May reports whether the engine may write now, as far as its right goes.
 func (r *Right) May(now time.Duration) bool {
 	from, until := r.between()
 	return !r.required || now >= from && now < until
