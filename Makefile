@@ -3,7 +3,7 @@ GO        ?= go
 FUZZTIME  ?= 5s
 # Debian packages that tests run beside ibwarden, and those that only the tests of packages need,
 # which make test leaves out.
-PACKAGES  := curl opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus chromium fonts-dejavu-core
+PACKAGES  := curl opensm ibsim-utils infiniband-diags ibutils tshark qemu-system-x86 etcd-server prometheus chromium fonts-dejavu-core
 PACKAGERS := lintian rpm rpmlint cpio mandoc zsh fish mmdebstrap systemd-container
 # Directories with a module of their own, which make test and make lint look at too.
 MODULES   := kubernetes packaging website

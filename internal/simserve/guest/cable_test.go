@@ -1,0 +1,155 @@
+//go:build linux
+
+package guest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/simserve/qib"
+	"github.com/ibwarden/ibwarden/test/need"
+)
+
+// cable joins two machines, as long as it is plugged in. tap, if set, sees every packet that
+// leaves end 0 or 1.
+type cable struct {
+	mu      sync.Mutex
+	ends    [2]*Machine
+	offers  [2]qib.End
+	pulled  bool
+	carried [2]int
+}
+
+// end is one end of a cable, a Wire.
+type end struct {
+	c *cable
+	i int
+}
+
+func (e end) Send(p []byte) {
+	e.c.mu.Lock()
+	to := e.c.ends[1-e.i]
+	if e.c.pulled {
+		to = nil
+	}
+	e.c.carried[e.i]++
+	e.c.mu.Unlock()
+	if to != nil {
+		to.Deliver(p)
+	}
+}
+
+func (e end) SetLink(offer qib.End) {
+	e.c.mu.Lock()
+	defer e.c.mu.Unlock()
+	e.c.offers[e.i] = offer
+	e.c.tell(1 - e.i)
+}
+
+// tell says to an end what there is at the other.
+func (c *cable) tell(i int) {
+	if c.ends[i] == nil {
+		return
+	}
+	if c.pulled {
+		c.ends[i].SetPeer(qib.End{})
+	} else {
+		c.ends[i].SetPeer(c.offers[1-i])
+	}
+}
+
+// plug puts a machine at an end.
+func (c *cable) plug(i int, m *Machine) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ends[i] = m
+	c.tell(i)
+}
+
+// pull pulls the cable, or puts it back.
+func (c *cable) pull(pulled bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pulled = pulled
+	c.tell(0)
+	c.tell(1)
+}
+
+// host is a machine of a test.
+type host struct {
+	*Machine
+	t       *testing.T
+	console need.Log
+}
+
+func boot(t *testing.T, image Image, name string, g ib.NodeGUID, w Wire) *host {
+	h := &host{t: t}
+	m, err := Start(t.Context(), Options{Name: name, GUID: g, Image: image, Wire: w, Console: &h.console})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Machine = m
+	t.Cleanup(func() {
+		m.Stop()
+		t.Logf("%s: %v of processor time", name, m.CPUTime())
+		if t.Failed() {
+			t.Logf("console of %s:\n%s", name, h.console.String())
+		}
+	})
+	return h
+}
+
+// sh runs a script, which has to succeed, and returns what it prints.
+func (h *host) sh(script string) string {
+	h.t.Helper()
+	out, err := h.try(script)
+	if err != nil {
+		h.t.Fatalf("%s: %v", script, err)
+	}
+	return out
+}
+
+func (h *host) try(script string) (string, error) {
+	ctx, cancel := context.WithTimeout(h.t.Context(), 2*need.Patience)
+	defer cancel()
+	var out, failed bytes.Buffer
+	status, err := h.Shell(ctx, &out, &failed, script)
+	if err == nil && status != 0 {
+		err = fmt.Errorf("status %d", status)
+	}
+	if err != nil {
+		return out.String(), fmt.Errorf("%w\n%s%s", err, out.String(), failed.String())
+	}
+	return out.String(), nil
+}
+
+// until runs a script until it prints a text.
+func (h *host) until(script, want string) string {
+	h.t.Helper()
+	var out string
+	need.Eventually(h.t, need.Patience, script+" prints "+want, func() bool {
+		out, _ = h.try(script)
+		return strings.Contains(out, want)
+	})
+	return out
+}
+
+// imageOf makes an image for a test that boots it.
+func imageOf(t *testing.T, packages ...string) Image {
+	t.Helper()
+	need.Long(t, "a machine boots in 5 s of processor time")
+	need.Need(t, Missing())
+	ctx, cancel := context.WithTimeout(t.Context(), 5*need.Patience)
+	defer cancel()
+	begun := time.Now()
+	image, err := MakeImage(ctx, packages)
+	need.Need(t, err)
+	t.Logf("image: %v", time.Since(begun))
+	return image
+}
