@@ -50,13 +50,26 @@ func (g *agent) read() {
 			return
 		}
 		line = strings.TrimSpace(line)
-		if line == "ready" && !ready {
+		switch {
+		case line == "ready" && !ready:
 			ready = true
 			close(g.ready)
+		case line == "ready":
+			g.lost()
 		}
 		if fields := strings.SplitN(line, " ", 3); len(fields) == 3 {
 			g.take(fields[0], fields[1], fields[2])
 		}
+	}
+}
+
+// lost ends all requests: the agent was killed, and its successor knows nothing of them.
+func (g *agent) lost() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id, j := range g.jobs {
+		close(j.status)
+		delete(g.jobs, id)
 	}
 }
 
@@ -108,7 +121,10 @@ func (g *agent) ask(ctx context.Context, verb string, body func(id int) []byte, 
 	b := body(id)
 	g.write(fmt.Appendf(nil, "%s %d %d %s\n", verb, id, len(b), path), b)
 	select {
-	case status := <-j.status:
+	case status, ok := <-j.status:
+		if !ok {
+			return 0, errLost
+		}
 		return status, nil
 	case <-g.ended:
 		return 0, errEnded
@@ -153,7 +169,7 @@ func (m *Machine) Exec(ctx context.Context, stdout, stderr io.Writer, args ...st
 // Shell is Exec for a script, which busybox's shell runs.
 func (m *Machine) Shell(ctx context.Context, stdout, stderr io.Writer, script string) (int, error) {
 	return m.agent.ask(ctx, "run", func(id int) []byte {
-		return fmt.Appendf(nil, "echo $$ >/run/agent/%d.p\n%s\n", id, script)
+		return fmt.Appendf(nil, "echo 0 >/proc/$$/oom_score_adj; echo $$ >/run/agent/%d.p\n%s\n", id, script)
 	}, "-", stdout, stderr)
 }
 

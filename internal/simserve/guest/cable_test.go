@@ -6,6 +6,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -16,14 +19,12 @@ import (
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
-// cable joins two machines, as long as it is plugged in. tap, if set, sees every packet that
-// leaves end 0 or 1.
+// cable joins two machines, as long as it is plugged in.
 type cable struct {
-	mu      sync.Mutex
-	ends    [2]*Machine
-	offers  [2]qib.End
-	pulled  bool
-	carried [2]int
+	mu     sync.Mutex
+	ends   [2]*Machine
+	offers [2]qib.End
+	pulled bool
 }
 
 // end is one end of a cable, a Wire.
@@ -38,7 +39,6 @@ func (e end) Send(p []byte) {
 	if e.c.pulled {
 		to = nil
 	}
-	e.c.carried[e.i]++
 	e.c.mu.Unlock()
 	if to != nil {
 		to.Deliver(p)
@@ -81,6 +81,9 @@ func (c *cable) pull(pulled bool) {
 	c.tell(1)
 }
 
+// testMemory is that of machines that have OpenSM and several interfaces, in MB.
+const testMemory = 192
+
 // host is a machine of a test.
 type host struct {
 	*Machine
@@ -90,7 +93,7 @@ type host struct {
 
 func boot(t *testing.T, image Image, name string, g ib.NodeGUID, w Wire) *host {
 	h := &host{t: t}
-	m, err := Start(t.Context(), Options{Name: name, GUID: g, Image: image, Wire: w, Console: &h.console})
+	m, err := Start(t.Context(), Options{Name: name, GUID: g, Image: image, Wire: w, Memory: testMemory, Console: &h.console})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,12 +135,15 @@ func (h *host) try(script string) (string, error) {
 // until runs a script until it prints a text.
 func (h *host) until(script, want string) string {
 	h.t.Helper()
-	var out string
-	need.Eventually(h.t, need.Patience, script+" prints "+want, func() bool {
-		out, _ = h.try(script)
-		return strings.Contains(out, want)
-	})
-	return out
+	for end := time.Now().Add(need.Patience); ; {
+		out, err := h.try(script)
+		if strings.Contains(out, want) {
+			return out
+		}
+		if time.Now().After(end) {
+			h.t.Fatalf("%s: %v, not within %v: want %q, got\n%s", script, err, need.Patience, want, out)
+		}
+	}
 }
 
 // imageOf makes an image for a test that boots it.
@@ -152,4 +158,46 @@ func imageOf(t *testing.T, packages ...string) Image {
 	need.Need(t, err)
 	t.Logf("image: %v", time.Since(begun))
 	return image
+}
+
+// parentOf is the variable by which TestEndsWithParent starts its own program again, and the
+// directory in which the image is that it needs.
+const parentOf = "IBWARDEN_TEST_GUEST_IMAGE"
+
+// A machine ends with the program that started it, even if that is killed.
+func TestEndsWithParent(t *testing.T) {
+	if dir := os.Getenv(parentOf); dir != "" {
+		image := Image{Kernel: filepath.Join(dir, "vmlinuz"), Root: filepath.Join(dir, "root.cpio")}
+		m, err := Start(context.Background(), Options{Name: "red-1", GUID: 0x0011750000000101, Image: image})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("pid", m.cmd.Process.Pid)
+		<-m.Done()
+		return
+	}
+	image := imageOf(t, OpenSM...)
+	parent := exec.Command(os.Args[0], "-test.run=^TestEndsWithParent$", "-test.v")
+	parent.Env = append(os.Environ(), parentOf+"="+filepath.Dir(image.Kernel))
+	var out need.Log
+	parent.Stdout = &out
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	need.Eventually(t, need.Patience, "the machine runs", func() bool {
+		_, line, _ := strings.Cut(out.String(), "pid ")
+		n, _ := fmt.Sscan(line, &pid)
+		return n == 1 && strings.Contains(line, "\n")
+	})
+	runs := func() bool {
+		command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		return err == nil && bytes.HasPrefix(command, []byte(qemuProgram)) // empty of one that nobody has waited for
+	}
+	if !runs() {
+		t.Errorf("process %d is not QEMU", pid)
+	}
+	parent.Process.Kill()
+	parent.Wait()
+	need.Eventually(t, need.Patience, "QEMU ends", func() bool { return !runs() })
 }

@@ -49,7 +49,7 @@ var builtIn = []string{"dca", "configfs"}
 var left = []string{
 	"usr/share/doc/", "usr/share/man/", "usr/share/locale/", "usr/share/lintian/", "usr/share/bug/",
 	"usr/share/perl5/", "usr/lib/systemd/", "usr/lib/x86_64-linux-gnu/gconv/", "usr/share/bash-completion/",
-	"usr/lib/x86_64-linux-gnu/libmlx", "usr/lib/x86_64-linux-gnu/libefa", "usr/lib/x86_64-linux-gnu/libmana",
+	"usr/lib/x86_64-linux-gnu/libmvec", "usr/lib/x86_64-linux-gnu/krb5/", "usr/lib/x86_64-linux-gnu/libmlx", "usr/lib/x86_64-linux-gnu/libefa", "usr/lib/x86_64-linux-gnu/libmana",
 }
 
 //go:embed image/init
@@ -114,6 +114,7 @@ type maker struct {
 }
 
 func (m *maker) make(dir string, packages []string) error {
+	m.dir = dir
 	kernel, err := m.kernel()
 	if err != nil {
 		return err
@@ -127,7 +128,7 @@ func (m *maker) make(dir string, packages []string) error {
 		return err
 	}
 	defer out.Close()
-	m.root, m.dir, m.seen = newArchive(out), dir, map[string]bool{}
+	m.root, m.seen = newArchive(out), map[string]bool{}
 	for _, link := range []string{"bin", "sbin", "lib", "lib64"} {
 		m.root.add(link, modeLink|0o777, []byte("usr/"+link))
 	}
@@ -194,7 +195,8 @@ func (m *maker) kernel() (string, error) {
 // fetch has the package manager download those packages that were not before, and
 // returns their files in the order of the names.
 func (m *maker) fetch(packages []string) ([]string, error) {
-	out, err := m.run(m.debs, "apt-get", append([]string{"download", "--print-uris"}, packages...)...)
+	// It says nothing of what is in its directory already, so that is another.
+	out, err := m.run(m.dir, "apt-get", append([]string{"download", "--print-uris"}, packages...)...)
 	if err != nil {
 		return nil, fmt.Errorf("%w (apt-get update, as root, fetches the lists of packages)", err)
 	}

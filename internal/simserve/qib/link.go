@@ -61,13 +61,17 @@ func (a *Adapter) State() smp.PortState { return smp.PortDown + smp.PortState(a.
 func (a *Adapter) SetPeer(e End) {
 	a.peer = e
 	switch {
-	case a.training == trainUp && !a.shares(e):
-		a.count(LinkDowned, 1)
-		a.poll()
-	case a.training == trainConfig && !a.shares(e):
-		a.poll()
 	case a.training == trainPolling:
 		a.train()
+	case (a.training == trainUp || a.training == trainConfig) && !a.shares(e):
+		if a.training == trainUp {
+			a.count(LinkDowned, 1)
+		}
+		// It is down at the other end already. To say so there again would take down
+		// the link that the other end may be training by then, and so on.
+		a.training, a.link = trainPolling, linkDown
+		a.changed()
+		a.transmit()
 	}
 }
 
