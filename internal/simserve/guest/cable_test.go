@@ -149,7 +149,7 @@ func (h *host) until(script, want string) string {
 // imageOf makes an image for a test that boots it.
 func imageOf(t *testing.T, packages ...string) Image {
 	t.Helper()
-	need.Long(t, "a machine boots in 5 s of processor time")
+	need.Long(t, "a machine boots in 7 s of processor time")
 	need.Need(t, Missing())
 	ctx, cancel := context.WithTimeout(t.Context(), 5*need.Patience)
 	defer cancel()
