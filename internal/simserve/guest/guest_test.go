@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os/exec"
 	"slices"
@@ -236,8 +237,8 @@ func TestMissing(t *testing.T) {
 }
 
 func TestUnknownPackage(t *testing.T) {
-	if _, err := exec.LookPath("apt-get"); err != nil {
-		need.Need(t, err)
+	if out, err := exec.Command("apt-cache", "show", kernelPackage).CombinedOutput(); err != nil {
+		need.Need(t, fmt.Errorf("the lists of Debian's packages are not there: %w: %s", err, out))
 	}
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	if _, err := MakeImage(t.Context(), []string{"no-such-package"}); err == nil || !strings.Contains(err.Error(), "no-such-package") {
