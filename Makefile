@@ -4,6 +4,8 @@ FUZZTIME  ?= 5s
 # Debian packages that tests run beside ibwarden, and those that only the tests of packages need,
 # which make test leaves out.
 PACKAGES  := curl opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus chromium fonts-dejavu-core
+# For the Linux machines of make soak.
+GUESTS    := qemu-system-x86
 PACKAGERS := lintian rpm rpmlint cpio mandoc zsh fish mmdebstrap systemd-container
 # Directories with a module of their own, which make test and make lint look at too.
 MODULES   := kubernetes packaging website
@@ -110,7 +112,8 @@ console-shots: ## screenshots of every page of the console, light and dark, narr
 	IBWARDEN_SCREENSHOTS='$(abspath $(or $(SHOTS),bin/console-shots))' $(GO) test -count=1 -run '^TestShots$$' ./test/consoletest
 
 soak: tools-all ## the long runs that CI takes a share of; SOAK_SEED repeats one
-	IBWARDEN_SOAK=1 IBWARDEN_OPENSM_CONFS=200 $(GO) test -count=1 -timeout 120m ./test/ibsimtest ./test/ibsimtest/routes ./test/umadtest ./test/takeovertest ./internal/simserve/ibsimd ./internal/manager/desired/partition ./test/simtest ./internal/judge/reach ./internal/judge/isolation ./internal/lab/compare ./internal/store/... ./internal/api ./test/tenanttest ./test/killtest ./test/electiontest
+	@scripts/install-tools $(GUESTS)
+	IBWARDEN_SOAK=1 IBWARDEN_OPENSM_CONFS=200 $(GO) test -count=1 -timeout 120m ./test/ibsimtest ./test/ibsimtest/routes ./test/umadtest ./test/takeovertest ./internal/simserve/ibsimd ./internal/manager/desired/partition ./test/simtest ./internal/judge/reach ./internal/judge/isolation ./internal/lab/compare ./internal/store/... ./internal/api ./test/tenanttest ./test/killtest ./test/electiontest ./internal/simserve/guest
 
 clean: ## remove what was built
 	rm -rf bin

@@ -50,6 +50,7 @@ var wings = []wing{
 	{"internal/sim", true, []string{"ib", "internal/topology"}},
 	{"internal/perfmgr", true, []string{"ib", "internal/observed"}},
 	{"internal/simserve", false, []string{"ib", "internal/names", "internal/topology", "internal/protocol", "internal/sim"}},
+	{"internal/simserve/qib", true, []string{"ib"}},
 	{"internal/link", false, []string{"ib", "internal/protocol", "internal/sim"}},
 	{"internal/metrics", false, []string{"ib", "internal/observed", "internal/perfmgr", "internal/policy", "internal/protocol", "internal/judge", "internal/manager", "internal/sa"}},
 	{"internal/master", false, []string{"ib", "internal/observed", "internal/perfmgr", "internal/policy", "internal/protocol", "internal/manager", "internal/sa", "internal/link"}},
