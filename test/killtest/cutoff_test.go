@@ -168,6 +168,7 @@ func TestMasterCutOff(t *testing.T) {
 	p.sight.Store(&see)
 	p.cut(doors, true)
 	p.hand(p.site, p.other)
+	p.other.caughtUp()
 	p.other.prefix = "other"
 	began := time.Now()
 	p.other.changed(1 + p.IntN(3))
@@ -199,6 +200,7 @@ func TestMasterCutOff(t *testing.T) {
 	p.hand(p.other, p.site)
 	p.prefix = "first"
 	p.eventually("the first one is the only master", p.isMaster)
+	p.site.caughtUp()
 	p.changed(1)
 	p.check()
 	p.verify()

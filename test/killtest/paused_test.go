@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 	"syscall"
@@ -38,6 +39,19 @@ func newPair(t *testing.T, seed uint64) *pair {
 func (p *pair) hand(from, to *site) {
 	to.now, to.revision, to.sent, to.states, to.serial, to.heads = from.now, from.revision, from.sent, from.states, from.serial, from.heads
 	to.Rand = from.Rand
+}
+
+// caughtUp waits until a manager has read what another one acknowledged: a change of what it shows till
+// then is refused.
+func (s *site) caughtUp() {
+	s.Helper()
+	s.eventually("it has read what the other acknowledged", func() error {
+		a, err := s.try("GET", fmt.Sprintf("/revisions/%d", s.revision), nil, nil)
+		if err == nil && a.status != http.StatusOK {
+			err = fmt.Errorf("revision %d: %d", s.revision, a.status)
+		}
+		return err
+	})
 }
 
 // stop stops a process, and goOn lets it go on.
