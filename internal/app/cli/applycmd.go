@@ -94,7 +94,7 @@ func (f *applyFlags) check(c *cobra.Command) error {
 	if err := f.load(c.ErrOrStderr()); err != nil || f.state == "" {
 		return err
 	}
-	return orMisuse(files.CheckState(f.state))
+	return terminal.OrMisuse(files.CheckState(f.state))
 }
 
 func (f *applyFlags) direction() daemon.Direction {
@@ -248,7 +248,7 @@ func (f *applyFlags) outcome(c *cobra.Command, out *daemon.Applied, err error, r
 	case err == nil && said != nil:
 		return bad(said)
 	case err == nil && !out.Proof.Verdict.Holds():
-		return bad(run.ErrNotProved)
+		return bad(terminal.ErrNotProved)
 	case err == nil:
 		return nil
 	case errors.Is(err, daemon.ErrRefused) && r.refused:

@@ -57,7 +57,7 @@ func (f *keysCommand) open() (daemon.DataDir, *daemon.Keyring, error) {
 		return "", nil, misuse(errors.New("no data directory: give --data DIR or set IBWARDEN_DATA"))
 	}
 	ring, err := daemon.OpenKeys(dir, f.where.reads.secret, false)
-	return dir, ring, orMisuse(err)
+	return dir, ring, terminal.OrMisuse(err)
 }
 
 // keyEntry is one port as `keys show` tells of it.

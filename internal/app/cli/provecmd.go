@@ -148,7 +148,7 @@ func (f *proveFlags) outcome(verdict, multicast isolation.Verdict) error {
 	case verdict == isolation.Open:
 		return bad(errOpen)
 	case !fine(verdict) || !fine(multicast):
-		return bad(run.ErrNotProved)
+		return bad(terminal.ErrNotProved)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/look"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/run"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
@@ -58,17 +59,10 @@ func (f *runFlags) watch(c *cobra.Command) error {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
-	return orBad(RunReadOnly(c.Context(), ReadOnlyOptions{
+	return terminal.OrBad(RunReadOnly(c.Context(), ReadOnlyOptions{
 		Read: w.read, Show: look.PrintAudit, Every: func() time.Duration { return f.manager.Periods.Drift }, Hangup: hangup, Reload: w.reload,
 		Metrics: f.manager.Telemetry.Address(), Out: c.OutOrStdout(), Log: c.ErrOrStderr(), Now: time.Now,
 	}))
-}
-
-func orBad(err error) error {
-	if err == nil {
-		return nil
-	}
-	return bad(err)
 }
 
 // watching is a run that only reads.

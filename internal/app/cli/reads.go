@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/run"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
@@ -30,7 +31,7 @@ func (f *readsFlags) load(fabric string) (*daemon.Keyring, *cables.List, error) 
 	if dir == "" {
 		var err error
 		if dir, err = daemon.DefaultDataDir(fabric); err != nil || dir == "" {
-			return nil, nil, orMisuse(err)
+			return nil, nil, terminal.OrMisuse(err)
 		}
 	}
 	ring, err := daemon.OpenKeys(dir, f.secret, false)
@@ -41,7 +42,7 @@ func (f *readsFlags) load(fabric string) (*daemon.Keyring, *cables.List, error) 
 		return nil, nil, misuse(fmt.Errorf("--data: %w", err))
 	}
 	list, err := dir.LoadCables()
-	return ring, list, orMisuse(err)
+	return ring, list, terminal.OrMisuse(err)
 }
 
 // keys are those for reading the fabric; nil where one key, or none, is that of

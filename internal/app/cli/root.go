@@ -83,7 +83,7 @@ Exit status: 0 success; 1 not completed or not proved; 2 bad input, and then not
 was sent that writes; 130 or 143 interrupted before it was done.`,
 		SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			return orMisuse(telemetry.LogOf(c.Context()).Apply(o))
+			return terminal.OrMisuse(telemetry.LogOf(c.Context()).Apply(o))
 		},
 	}
 	o.Add(root.PersistentFlags())

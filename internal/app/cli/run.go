@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/run"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
@@ -42,7 +43,7 @@ func (f *fabricFlags) add(flags *pflag.FlagSet) {
 	if spec == "" {
 		spec = daemon.Demonstration
 	}
-	flags.StringVar(&f.spec, "fabric", spec, "the fabric, as listed above ("+fabricVariable+" names another default)")
+	flags.StringVar(&f.spec, "fabric", spec, "the fabric: sim, ibsim[:SOCKNAME] or umad[:DEVICE[/PORT]], as listed above ("+fabricVariable+" names another default)")
 	flags.StringVar(&f.guid, "guid", "", "GUID of the local port to use (default: the fabric's own first port)")
 	flags.StringVar(&f.keyFile, "m-key-file", "", "file with the M_Key of the fabric, a 64-bit number; only its owner may be able to read it")
 }
@@ -107,7 +108,6 @@ type runFlags struct {
 	readOnly, json bool
 	where          fabricFlags
 	manager        run.Config
-	lmc            uint8
 	smKey, saKey   string
 	profile        string
 	trusted        []string
@@ -173,17 +173,17 @@ keys of other partitions, this needs --policy none.
 	flags.BoolVar(&f.readOnly, "read-only", false, "write nothing: audit the fabric, which others manage, again and again (every --drift-period), and say what changes")
 	flags.BoolVar(&m.Once, "once", false, "exit after the first verdict")
 	flags.BoolVar(&f.json, "json", false, "print one JSON document for each verdict on standard output")
-	flags.Uint8Var(&f.lmc, "lmc", 0, "give every CA and router port 2^LMC LIDs, 0 to 7")
+	flags.Uint8Var((*uint8)(&m.LMC), "lmc", 0, "give every CA and router port 2^LMC LIDs, 0 to 7")
 	m.Routing.Add(flags)
 	flags.Uint8Var(&m.Election.Priority, "priority", 0, "SM priority, 0 to 15; the manager with the highest becomes master")
 	flags.StringVar(&f.smKey, "sm-key", "0", "SM_Key, shown to trusted managers only (--trusted-sm); OpenSM ignores managers that do not show its own, which is 1 by default")
 	flags.StringVar(&f.profile, "profile", protect.Default.String(), "protection against hosts whose root is not trusted: basic, tenant or strict")
 	flags.StringSliceVar(&f.trusted, "trusted-sm", nil, "port GUIDs of the other managers that take part in the election (default: none)")
-	flags.BoolVar(&m.Election.TakeOver, "take-over", false, "become master even if a manager that is not trusted is master")
+	flags.BoolVar(&m.TakeOver, "take-over", false, "become master even if a manager that is not trusted is master")
 	flags.BoolVar(&m.Election.AcceptPolicy, "accept-policy", false, "after a takeover from another manager, grant at once what its tables did not (not where it is known to have had another policy)")
 	flags.StringVar(&f.saKey, "sa-key", "0", "SA_Key of trusted queries to subnet administration; 0 trusts none (default with --data: derived from the master secret; ibwarden keys export shows it)")
 	flags.StringVar(&m.State, "state", "", "file that keeps LIDs, allocated P_Keys, fences and registrations of hosts between runs (default: state.json in the data directory)")
-	flags.DurationVar(&m.Election.Timeout, "master-timeout", mastership.DefaultMasterTimeout, "time within which a standby gives up a master of the same secret that does not answer")
+	flags.DurationVar(&m.Election.MasterTimeout, "master-timeout", mastership.DefaultMasterTimeout, "time within which a standby gives up a master of the same secret that does not answer")
 	flags.DurationVar(&m.Periods.Sweep, "sweep-interval", engine.DefaultSweepInterval, "time between light sweeps")
 	flags.IntVar(&m.Window, "max-smps", 0, fmt.Sprintf("most subnet management requests of a sweep under way at once, 1 to %d; 0 for what suits the link, %d on an adapter", transact.WindowMax, transact.DefaultLimits().Window))
 	flags.DurationVar(&m.Periods.Guard, "guard-period", engine.DefaultGuardPeriod, "time within which a foreign change to isolation is noticed and undone")
@@ -191,14 +191,18 @@ keys of other partitions, this needs --policy none.
 	return f, c
 }
 
-// check enters what flags say in the configuration, and checks all of it as far as that opens
-// nothing and makes nothing.
-func (f *runFlags) check(c *cobra.Command) (err error) {
-	m := &f.manager
-	m.Fabric, m.LMC = f.where.spec, ib.LMC(f.lmc)
-	if f.lmc > uint8(ib.LMCMax) {
-		return misuse(fmt.Errorf("--lmc %d: want 0 to %d", f.lmc, ib.LMCMax))
+// check checks what flags say, as far as that opens nothing and makes nothing.
+func (f *runFlags) check(c *cobra.Command) error {
+	if err := f.fill(c); err != nil {
+		return err
 	}
+	return f.manager.Check()
+}
+
+// fill enters in the configuration what flags say in words.
+func (f *runFlags) fill(c *cobra.Command) (err error) {
+	m := &f.manager
+	m.Fabric = f.where.spec
 	key, err := parseKey("sm-key", f.smKey)
 	if err != nil {
 		return err
@@ -220,7 +224,7 @@ func (f *runFlags) check(c *cobra.Command) (err error) {
 	if c.Flags().Changed("sa-key") {
 		m.SAKey = &key
 	}
-	return m.Check()
+	return nil
 }
 
 // parseKey reads an SM_Key or SA_Key.
@@ -235,15 +239,15 @@ func parseKey(flag, text string) (ib.SMKey, error) {
 func (f *runFlags) run(c *cobra.Command) error {
 	switch {
 	case f.config.print:
-		return orBad(f.config.printed(c))
+		return terminal.OrBad(f.config.printed(c))
 	case f.readOnly:
 		return f.watch(c)
 	}
-	err := f.check(c)
+	err := f.fill(c)
 	if err != nil {
 		return err
 	}
-	m := f.manager
+	m := f.manager // which Run checks
 	if m.Pause, err = f.where.pause(); err != nil {
 		return err
 	}
@@ -251,17 +255,9 @@ func (f *runFlags) run(c *cobra.Command) error {
 		link, err := f.where.open(c)
 		return run.Port{Link: link, MKey: f.where.mKey, Self: f.where.self}, err
 	}
-	m.Reread = func() (run.Policy, run.Periods, error) {
+	m.Reread = func() (run.Policy, engine.Periods, error) {
 		err := f.reconfigure(c)
 		return f.manager.Policy, f.manager.Periods, err
 	}
 	return run.Run(c.Context(), m, newVerdictPrinter(c.OutOrStdout(), telemetry.LogOf(c.Context()), f.json), c.ErrOrStderr())
-}
-
-// orMisuse is misuse for an error that there may be none of.
-func orMisuse(err error) error {
-	if err == nil {
-		return nil
-	}
-	return misuse(err)
 }

@@ -9,8 +9,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/config"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/run"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 )
 
@@ -61,7 +63,7 @@ func (f *configured) enter(c *cobra.Command) (err error) {
 		}
 	}
 	f.origins, err = f.settings.Enter(c.Flags(), environment)
-	return orMisuse(err)
+	return terminal.OrMisuse(err)
 }
 
 func (f *configured) printed(c *cobra.Command) error {
@@ -116,7 +118,7 @@ func (f *runFlags) reconfigure(c *cobra.Command) error {
 		_, err = settings.Enter(scratch.Flags(), environment)
 	}
 	if err == nil {
-		err = fresh.manager.Periods.Check()
+		err = run.CheckPeriods(fresh.manager.Periods)
 	}
 	if level := scratch.Flags().Lookup("log-level"); err == nil && level != nil {
 		if err = new(telemetry.LogOptions).Default(io.Discard).SetLevel(level.Value.String()); err != nil {

@@ -59,10 +59,9 @@ func runHelp(c *cobra.Command) string {
 }
 
 // remarks are what the help of a flag says in parentheses, and after a semicolon.
-var remarks = regexp.MustCompile(` ?\([^)]*\)|;.*`)
+var remarks = regexp.MustCompile(`(, as listed above)? ?\([^)]*\)|;.*`)
 
 // summary is the help of a flag without its remarks.
 func summary(usage string) string {
-	usage = strings.Replace(usage, "the fabric, as listed above", "the fabric: sim, ibsim[:SOCKNAME] or umad[:DEVICE[/PORT]]", 1)
 	return remarks.ReplaceAllString(usage, "")
 }

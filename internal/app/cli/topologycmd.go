@@ -271,7 +271,7 @@ func (f *topologyFlags) acceptOne(c *cobra.Command, l *cables.List, r **daemon.R
 	}
 	if moved {
 		next, said, err := l.Move(device, to)
-		return next, said, orMisuse(err)
+		return next, said, terminal.OrMisuse(err)
 	}
 	if *r == nil {
 		if *r, err = f.read(c, nil); err != nil {

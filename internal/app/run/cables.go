@@ -24,20 +24,12 @@ func OpenData(path, fabric string) (daemon.DataDir, error) {
 	if path == "" {
 		dir, err := daemon.DefaultDataDir(fabric)
 		if err != nil || dir == "" {
-			return "", orMisuse(err)
+			return "", terminal.OrMisuse(err)
 		}
 		path = string(dir)
 	}
 	dir, err := daemon.OpenDataDir(path)
-	return dir, orMisuse(err)
-}
-
-// orMisuse is terminal.WithMisuse for an error that there may be none of.
-func orMisuse(err error) error {
-	if err == nil {
-		return nil
-	}
-	return terminal.WithMisuse(err)
+	return dir, terminal.OrMisuse(err)
 }
 
 // Cables are the data directory, and the list of cables that counts.
@@ -63,7 +55,7 @@ const CablesHelp = "file with the list of cables, as ibwarden topology learn or 
 func (f *Cables) LoadThere(fabric string) (*cables.List, error) {
 	if f.File != "" {
 		l, err := daemon.LoadCables(f.File)
-		return l, orMisuse(err)
+		return l, terminal.OrMisuse(err)
 	}
 	dir, err := daemon.DataDir(f.Data), error(nil)
 	if dir == "" {
@@ -73,7 +65,7 @@ func (f *Cables) LoadThere(fabric string) (*cables.List, error) {
 		return nil, terminal.WithMisuse(err)
 	}
 	l, err := dir.LoadCables()
-	return l, orMisuse(err)
+	return l, terminal.OrMisuse(err)
 }
 
 // Path is where the list is, empty when it is nowhere.
@@ -98,7 +90,7 @@ func (f *Cables) Load(fabric string) (err error) {
 	} else {
 		f.List, err = daemon.LoadCables(f.File)
 	}
-	return orMisuse(err)
+	return terminal.OrMisuse(err)
 }
 
 // Need is Load for commands that are about a list.

@@ -5,9 +5,11 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/serve"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/link"
+	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/mastership"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -35,10 +37,13 @@ type Config struct {
 	// in the data directory.
 	State string
 
-	Routing  Routing
-	LMC      ib.LMC
-	Election Election
-	Periods  Periods
+	Routing Routing
+	LMC     ib.LMC
+	// Election is the part in the election among managers, but for ShowSMKey, Lease and Newcomer, which
+	// follow. TakeOver takes the fabric from a master that is not trusted.
+	Election engine.Election
+	TakeOver bool
+	Periods  engine.Periods
 	// Window is the most SMPs of a sweep under way at once; 0 for what suits the link.
 	Window int
 
@@ -48,7 +53,7 @@ type Config struct {
 	Once bool
 	// Reread reads the configuration again, on SIGHUP, and returns what of it counts from now on; nil
 	// where nothing can have changed.
-	Reread func() (Policy, Periods, error)
+	Reread func() (Policy, engine.Periods, error)
 }
 
 // Port is the port on which a manager runs.
@@ -59,31 +64,11 @@ type Port struct {
 	Self mkey.ID
 }
 
-// Election is how the manager takes part in the election among managers.
-type Election struct {
-	Priority uint8 // 0 to PriorityMax
-	SMKey    ib.SMKey
-	// Trusted are the port GUIDs of the other managers that count.
-	Trusted []ib.PortGUID
-	// TakeOver takes the fabric from a master that is not trusted, AcceptPolicy grants at once,
-	// after a takeover, what its tables did not.
-	TakeOver, AcceptPolicy bool
-	// Timeout is how long a standby waits for a master that does not answer.
-	Timeout time.Duration
-}
-
 // PriorityMax is the highest priority of a subnet manager: 4 bits.
 const PriorityMax = 15
 
-// Periods are the times of monitoring. They can change while the manager runs.
-type Periods struct {
-	Sweep time.Duration // between light sweeps
-	Drift time.Duration // within which every table is read back
-	Guard time.Duration // within which a foreign change to isolation is noticed
-}
-
-// Check checks the periods.
-func (p Periods) Check() error {
+// CheckPeriods checks the periods, which can change while the manager runs.
+func CheckPeriods(p engine.Periods) error {
 	switch {
 	case p.Guard < time.Millisecond:
 		return fmt.Errorf("--guard-period %v: want at least 1ms", p.Guard)
@@ -101,19 +86,19 @@ func (c *Config) Check() error {
 	}
 	switch {
 	case c.LMC > ib.LMCMax:
-		return orMisuse(fmt.Errorf("--lmc %d: want 0 to %d", c.LMC, ib.LMCMax))
+		return terminal.OrMisuse(fmt.Errorf("--lmc %d: want 0 to %d", c.LMC, ib.LMCMax))
 	case c.Election.Priority > PriorityMax:
-		return orMisuse(fmt.Errorf("--priority %d: want 0 to %d", c.Election.Priority, PriorityMax))
-	case c.Election.Timeout < mastership.MinMasterTimeout:
-		return orMisuse(fmt.Errorf("--master-timeout %v: want at least %v", c.Election.Timeout, mastership.MinMasterTimeout))
+		return terminal.OrMisuse(fmt.Errorf("--priority %d: want 0 to %d", c.Election.Priority, PriorityMax))
+	case c.Election.MasterTimeout < mastership.MinMasterTimeout:
+		return terminal.OrMisuse(fmt.Errorf("--master-timeout %v: want at least %v", c.Election.MasterTimeout, mastership.MinMasterTimeout))
 	case c.Window < 0 || c.Window > transact.WindowMax:
-		return orMisuse(fmt.Errorf("--max-smps %d: want 0 to %d", c.Window, transact.WindowMax))
+		return terminal.OrMisuse(fmt.Errorf("--max-smps %d: want 0 to %d", c.Window, transact.WindowMax))
 	}
-	if err := c.Periods.Check(); err != nil {
-		return orMisuse(err)
+	if err := CheckPeriods(c.Periods); err != nil {
+		return terminal.OrMisuse(err)
 	}
 	if err := c.Telemetry.Check(); err != nil {
-		return orMisuse(err)
+		return terminal.OrMisuse(err)
 	}
-	return orMisuse(c.Serves.Check())
+	return terminal.OrMisuse(c.Serves.Check())
 }

@@ -48,7 +48,7 @@ func (f *Keys) load(fabric string, dir daemon.DataDir, profile protect.Profile) 
 	case daemon.Fresh(fabric):
 		f.ring = daemon.ThrowAwayKeys()
 	}
-	return orMisuse(err)
+	return terminal.OrMisuse(err)
 }
 
 // check reports why the book could not be kept, before anything is sent; nil where it is kept,

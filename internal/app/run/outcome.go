@@ -81,8 +81,6 @@ func LogProgress(ctx context.Context, level slog.Level, phase string, answered u
 
 // Errors of a run that did not achieve its purpose.
 var (
-	// ErrNotProved is that isolation could not be shown.
-	ErrNotProved  = errors.New("isolation is not proved")
 	errNotReached = errors.New("the fabric is not as the policy wants it")
 	errStandby    = errors.New("another manager is master; nothing was written")
 	errLocked     = errors.New("nothing was written: the keys of this fabric are not known here")
@@ -128,7 +126,7 @@ func (o *outcome) result(err error) error {
 	case o.last == nil:
 		return terminal.WithBad(errNoVerdict)
 	case !o.last.Proof.Verdict.Holds(), o.last.Multicast != nil && !o.last.Multicast.Verdict.Holds():
-		return terminal.WithBad(ErrNotProved)
+		return terminal.WithBad(terminal.ErrNotProved)
 	case !o.last.Reached():
 		return terminal.WithBad(errNotReached)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/api/ufm"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/app/serve"
@@ -66,14 +67,14 @@ func Run(ctx context.Context, c Config, out Printer, stderr io.Writer) error {
 	}
 	defer m.port.Link.Close()
 	if err := daemon.CheckLIDs(m.port.Link, m.LMC); err != nil {
-		return orMisuse(fmt.Errorf("--fabric %s: %w", m.Fabric, err))
+		return terminal.OrMisuse(fmt.Errorf("--fabric %s: %w", m.Fabric, err))
 	}
 	if err := m.openService(); err != nil {
 		return errors.Join(err, m.service.Close())
 	}
 	defer m.service.Close()
 	if err := m.recall(); err != nil {
-		return orMisuse(err)
+		return terminal.OrMisuse(err)
 	}
 	if err := m.tenants(); err != nil {
 		return err
@@ -88,7 +89,7 @@ func Run(ctx context.Context, c Config, out Printer, stderr io.Writer) error {
 	}
 	m.runner = daemon.NewRunner(m.port.Link, config, administration, m.policy, m)
 	if m.watched, err = m.Telemetry.Start(stderr, m.runner); err != nil {
-		return orMisuse(err)
+		return terminal.OrMisuse(err)
 	}
 	defer m.watched.Close()
 	m.service.Begin(m.runner, revision, m.policy)
@@ -96,7 +97,7 @@ func Run(ctx context.Context, c Config, out Printer, stderr io.Writer) error {
 		return err
 	}
 	if err := m.keep(); err != nil {
-		return orMisuse(err)
+		return terminal.OrMisuse(err)
 	}
 	hangup, stop := daemon.Hangups(m.port.Link)
 	defer stop()
@@ -115,7 +116,7 @@ func (m *manager) load() (err error) {
 		return err
 	}
 	if err := m.tolerate(m.Keys.check()); err != nil {
-		return orMisuse(err)
+		return terminal.OrMisuse(err)
 	}
 	if m.saKey = m.Keys.saKey(); m.SAKey != nil {
 		m.saKey = *m.SAKey
@@ -125,15 +126,15 @@ func (m *manager) load() (err error) {
 	}
 	if m.State != "" {
 		if m.assigned, err = files.LoadState(m.State); err != nil {
-			return orMisuse(err)
+			return terminal.OrMisuse(err)
 		}
 		known := false
 		if m.registered, known, err = files.LoadRegistered(m.State, m.saKey); err != nil {
-			return orMisuse(err)
+			return terminal.OrMisuse(err)
 		}
 		m.forgot = !known
 		if err := m.tolerate(files.CheckState(m.State)); err != nil {
-			return orMisuse(err)
+			return terminal.OrMisuse(err)
 		}
 	}
 	m.policy, m.text, err = m.Policy.Load(m.Fabric, m.stderr)
@@ -172,7 +173,7 @@ func (m *manager) openService() (err error) {
 		m.log.Warn(waits.Error()) // what stands is guarded meanwhile
 		err = nil
 	}
-	return orMisuse(err)
+	return terminal.OrMisuse(err)
 }
 
 // recall takes from the store that managers share what they have kept in it.
@@ -192,15 +193,12 @@ func (m *manager) recall() (err error) {
 
 // configs are what the engine and the administration are told once.
 func (m *manager) configs() (engine.Config, server.Config) {
-	fresh := daemon.Fresh(m.Fabric)
+	fresh, election := daemon.Fresh(m.Fabric), m.Election
+	election.ShowSMKey, election.Lease, election.Newcomer = election.SMKey != 0, m.service.Shares(), !m.TakeOver && !fresh
 	config, administration := engine.Config{
 		LMC: m.LMC, Routing: m.Routing.Engine, RoutingFile: m.Routing.Tables, Known: m.assigned,
 		Limits:  transact.Limits{Window: m.Window},
-		Periods: engine.Periods{Sweep: m.Periods.Sweep, Drift: m.Periods.Drift, Guard: m.Periods.Guard},
-		Election: engine.Election{
-			Priority: m.Election.Priority, SMKey: m.Election.SMKey, ShowSMKey: m.Election.SMKey != 0, Trusted: m.Election.Trusted,
-			MasterTimeout: m.Election.Timeout, AcceptPolicy: m.Election.AcceptPolicy, Lease: m.service.Shares(), Newcomer: !m.Election.TakeOver && !fresh,
-		},
+		Periods: m.Periods, Election: election,
 		LeaveMulticast: m.Once && m.forgot, Pause: m.Pause, Seed: daemon.Secret(),
 		// A run that ends with the first verdict answers nobody.
 		Reregister: m.forgot && !m.Once,
@@ -221,7 +219,7 @@ func (m *manager) listen() error {
 	keys := ufm.Keys{DefaultSMKey: m.Election.SMKey == 1, DefaultSAKey: m.saKey == 1}
 	where, err := m.service.Listen(&m.Serves, m.Cables.Dir, keys, m.log.Logger)
 	if err != nil {
-		return orMisuse(err)
+		return terminal.OrMisuse(err)
 	}
 	for _, at := range where {
 		fmt.Fprintln(m.stderr, "ibwarden: API:", at)

@@ -27,8 +27,8 @@ func demo(t *testing.T) *Config {
 	t.Helper()
 	c := &Config{
 		Fabric: daemon.Demonstration, Profile: protect.Default, Once: true,
-		Election: Election{Timeout: mastership.DefaultMasterTimeout},
-		Periods:  Periods{Sweep: engine.DefaultSweepInterval, Drift: engine.DefaultDriftPeriod, Guard: engine.DefaultGuardPeriod},
+		Election: engine.Election{MasterTimeout: mastership.DefaultMasterTimeout},
+		Periods:  engine.Periods{Sweep: engine.DefaultSweepInterval, Drift: engine.DefaultDriftPeriod, Guard: engine.DefaultGuardPeriod},
 		Routing:  *RoutingOf("updn", ""),
 		Open: func() (Port, error) {
 			l, err := daemon.Open(daemon.Demonstration, 0)
@@ -88,7 +88,7 @@ func TestCheck(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		"--lmc 8":                func(c *Config) { c.LMC = 8 },
 		"--priority 16":          func(c *Config) { c.Election.Priority = 16 },
-		"--master-timeout 0s":    func(c *Config) { c.Election.Timeout = 0 },
+		"--master-timeout 0s":    func(c *Config) { c.Election.MasterTimeout = 0 },
 		"--max-smps -1":          func(c *Config) { c.Window = -1 },
 		"--guard-period 0s":      func(c *Config) { c.Periods.Guard = 0 },
 		"--drift-period 1ms":     func(c *Config) { c.Periods.Drift = 1e6 },

@@ -143,8 +143,7 @@ func (f *Fabric) toPlug(p *carried) {
 		return
 	}
 	f.trace(p, SeenByAgent, NotDiscarded)
-	kind := mad.Method(p.mad[mad.OffsetMethod])
-	if kind.IsResponse() {
+	if mad.Method(p.mad[mad.OffsetMethod]).IsResponse() {
 		f.counts.Delivered++
 	}
 	plug := f.nodes[p.node].plug

@@ -181,7 +181,7 @@ func ended(err error) error {
 func (p *proxy) message(cmd uint32, b []byte) (value uint64, answers bool, err error) {
 	switch {
 	case cmd == cmdSyncMemory && len(b) == maxPayload:
-		return 0, false, p.map_(b)
+		return 0, false, p.mapMemory(b)
 	case cmd == cmdSetIRQ:
 		p.drop(len(p.fds)) // interrupts go another way
 		return 0, false, nil
@@ -277,8 +277,8 @@ func (p *proxy) drop(n int) {
 	p.fds = p.fds[n:]
 }
 
-// map_ takes a list of the guest's memory, instead of what was before.
-func (p *proxy) map_(b []byte) error {
+// mapMemory takes a list of the guest's memory, instead of what was before.
+func (p *proxy) mapMemory(b []byte) error {
 	word := func(list, i int) uint64 { return binary.LittleEndian.Uint64(b[8*(list*maxRegions+i):]) }
 	n := min(len(p.fds), maxRegions)
 	defer p.drop(n)

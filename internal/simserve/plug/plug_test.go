@@ -78,16 +78,10 @@ func (s *simulator) node(name string) ib.NodeGUID {
 // until waits until something is true of the fabric.
 func (s *simulator) until(what string, done func(*fabric.Fabric) bool) {
 	s.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		is := false
+	need.Eventually(s.t, need.Patience, what, func() (is bool) {
 		_ = s.Do(func(f *fabric.Fabric) { is = done(f) })
-		if is {
-			return
-		}
-		if time.Now().After(end) {
-			s.t.Fatal("never:", what)
-		}
-	}
+		return is
+	})
 }
 
 // cable keeps what comes.

@@ -128,8 +128,6 @@ type applied struct {
 	Approval string `json:"approval,omitempty"`
 }
 
-var errNotProved = errors.New("isolation is not proved")
-
 // Apply has the service apply a policy file, when approve, which is nil for who does not
 // ask, says so, waits until it is proved, and prints what came of it.
 func (n *Named) Apply(c *cobra.Command, path string, allowBoth, asJSON bool, approve func() error) error {
@@ -178,7 +176,7 @@ func (n *Named) Apply(c *cobra.Command, path string, allowBoth, asJSON bool, app
 	case d.Approval != "":
 		return terminal.WithBad(errors.New(d.Reason))
 	case d.Outcome == "stopped", !d.Verdict.Holds():
-		return terminal.WithBad(errNotProved)
+		return terminal.WithBad(terminal.ErrNotProved)
 	}
 	return nil
 }

@@ -36,10 +36,16 @@ func (f *writeFlags) ports(c *cobra.Command, to *client.Client, args []string) (
 
 // findPorts finds end ports, and says of each that was found by the name of its node which one it is.
 func findPorts(c *cobra.Command, to *client.Client, args []string) (guids []api.GUID, named []string, err error) {
+	var list []views.Port // read when something else than GUIDs is given
 	for _, text := range args {
 		guid, noGUID := readGUID(text)
 		if noGUID != nil {
-			p, byName, err := findPort(c, to, text)
+			if list == nil {
+				if list, err = client.All[views.Port](c.Context(), to, "/ports", nil); err != nil {
+					return nil, nil, err
+				}
+			}
+			p, byName, err := findPort(c, to, list, text)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -59,8 +65,8 @@ func findPorts(c *cobra.Command, to *client.Client, args []string) (guids []api.
 	return guids, named, nil
 }
 
-// findPort finds the end port at a place, or of the node with a name.
-func findPort(c *cobra.Command, to *client.Client, text string) (found views.Port, byName bool, err error) {
+// findPort finds in a list the end port at a place, or of the node with a name.
+func findPort(c *cobra.Command, to *client.Client, list []views.Port, text string) (found views.Port, byName bool, err error) {
 	fits := func(p *views.Port) bool {
 		host, _, _ := strings.Cut(p.Node, " ") // as of "blue-5 HCA-1"
 		return p.Node == text || host == text
@@ -70,10 +76,6 @@ func findPort(c *cobra.Command, to *client.Client, text string) (found views.Por
 		if fits, err = cabledTo(c, to, name, num); err != nil {
 			return found, false, err
 		}
-	}
-	list, err := client.All[views.Port](c.Context(), to, "/ports", nil)
-	if err != nil {
-		return found, false, err
 	}
 	n := 0
 	for _, p := range list {

@@ -43,6 +43,9 @@ func WithBad(err error) error { return &ExitError{Bad, err} }
 // WithMisuse is input that cannot be used.
 func WithMisuse(err error) error { return &ExitError{Misuse, err} }
 
+// ErrNotProved is the end of a command that wrote, or read, and could not show isolation.
+var ErrNotProved = errors.New("isolation is not proved")
+
 // ErrInterrupted is the end of a command that was interrupted before it was done.
 var ErrInterrupted = errors.New("interrupted")
 
@@ -91,4 +94,12 @@ func OrBad(err error) error {
 		return nil
 	}
 	return WithBad(err)
+}
+
+// OrMisuse is WithMisuse of an error, and nil for none.
+func OrMisuse(err error) error {
+	if err == nil {
+		return nil
+	}
+	return WithMisuse(err)
 }
