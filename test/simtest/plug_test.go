@@ -21,6 +21,7 @@ type foreign struct {
 	agent  *sma.Agent
 	up     bool
 	got    [][]byte // data packets
+	heard  int      // answers to its own requests
 	silent bool
 }
 
@@ -65,6 +66,12 @@ func (d *foreign) Receive(bytes []byte) {
 		return
 	}
 	m := [mad.Size]byte(v.Payload)
+	if mad.Method(m[mad.OffsetMethod]).IsResponse() {
+		if to := fabric.Direct(&m, fabric.DirectedLocation{Ports: 1, In: 1}); to.Action == fabric.TakeByManager {
+			d.heard++
+		}
+		return
+	}
 	directed := mad.Class(m[mad.OffsetClass]) == mad.ClassSubnDirected
 	if directed {
 		if to := fabric.Direct(&m, fabric.DirectedLocation{Ports: 1, In: 1}); to.Action != fabric.Take {
@@ -181,5 +188,27 @@ func TestPlugRefused(t *testing.T) {
 		if _, err := w.fabric.Plug(g, &foreign{}); err == nil {
 			t.Errorf("a device takes the place of %v", g)
 		}
+	}
+}
+
+// TestPlugsTalk: a device outside asks another by directed route, as Linux's qib does: with the LID of
+// its port as the source, and answers sent to the LID from which a request seems to come.
+func TestPlugsTalk(t *testing.T) {
+	w := toldWorld(t)
+	d := w.plugIn("red-1") // at leaf-1:2
+	w.plugIn("red-5")      // at leaf-1:3
+	w.calm()
+	m := mad.SMP{
+		BaseVersion: 1, Class: mad.ClassSubnDirected, ClassVersion: 1, Method: mad.MethodGet, AttributeID: smp.AttrNodeInfo,
+		MKey: 0x00C0FFEE00C0FFEE, HopCount: 2, HopPointer: 1, DrSLID: ib.LIDPermissive, DrDLID: ib.LIDPermissive,
+	}
+	m.InitialPath[1], m.InitialPath[2] = 1, 3
+	var bytes [mad.Size]byte
+	w.must(m.Encode(&bytes))
+	sent := packet.MADPacket{QP: ib.QP0, SLID: d.agent.Port(1).LID, DLID: ib.LIDPermissive, MAD: bytes[:]}
+	d.send(sent.AppendBinary(nil))
+	w.run(time.Millisecond)
+	if d.heard != 1 {
+		t.Errorf("%d answers, want 1", d.heard)
 	}
 }

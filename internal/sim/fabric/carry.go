@@ -49,6 +49,11 @@ func (f *Fabric) follow(p *carried, at DirectedLocation) {
 		if at.ByLID {
 			p.dlid = ib.LIDPermissive
 		}
+		if n.IsSwitch && !StartsByLID(&p.mad) {
+			// A switch sends it as one of its own. Linux's qib sends with the LID of its port, and
+			// answers to the LID that it sees.
+			p.slid, p.dlid = ib.LIDPermissive, ib.LIDPermissive
+		}
 		f.depart(p, d.Port)
 	case Take:
 		f.take(p)
