@@ -1,12 +1,10 @@
 # ibwarden: everything that a developer runs. `make help` lists it.
 GO        ?= go
 FUZZTIME  ?= 5s
-# Debian packages that tests run beside ibwarden, and those that only the tests of packages need,
-# which make test leaves out.
+# Debian packages that tests run beside ibwarden, and those that only long tests need: of packages, and
+# of Linux machines. make test leaves these out.
 PACKAGES  := curl opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus chromium fonts-dejavu-core
-# For the Linux machines of make soak.
-GUESTS    := qemu-system-x86
-PACKAGERS := lintian rpm rpmlint cpio mandoc zsh fish mmdebstrap systemd-container
+LONG := lintian rpm rpmlint cpio mandoc zsh fish mmdebstrap systemd-container qemu-system-x86
 # Directories with a module of their own, which make test and make lint look at too.
 MODULES   := kubernetes packaging website
 
@@ -51,7 +49,7 @@ tools: ## install the Debian packages that tests run beside ibwarden, and fetch 
 	@scripts/install-axe
 
 tools-all: tools ## install what the tests of packages need too, and make the Debian that they boot
-	@scripts/install-tools $(PACKAGERS)
+	@scripts/install-tools $(LONG)
 	@scripts/install-root
 
 docs: ## run every command of README.md and docs, and write what it prints there
@@ -112,7 +110,7 @@ console-shots: ## screenshots of every page of the console, light and dark, narr
 	IBWARDEN_SCREENSHOTS='$(abspath $(or $(SHOTS),bin/console-shots))' $(GO) test -count=1 -run '^TestShots$$' ./test/consoletest
 
 soak: tools-all ## the long runs that CI takes a share of; SOAK_SEED repeats one
-	@scripts/install-tools $(GUESTS)
+	@scripts/install-tools qemu-system-x86
 	IBWARDEN_SOAK=1 IBWARDEN_OPENSM_CONFS=200 $(GO) test -count=1 -timeout 120m ./test/ibsimtest ./test/ibsimtest/routes ./test/umadtest ./test/takeovertest ./internal/simserve/ibsimd ./internal/manager/desired/partition ./test/simtest ./internal/judge/reach ./internal/judge/isolation ./internal/lab/compare ./internal/store/... ./internal/api ./test/tenanttest ./test/killtest ./test/electiontest ./internal/simserve/guest
 
 clean: ## remove what was built

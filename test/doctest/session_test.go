@@ -64,12 +64,17 @@ func open(t *testing.T, program, socket string) *session {
 	if err := os.Symlink(".", filepath.Join(work, "examples")); err != nil { // for commands that run in the root
 		t.Fatal(err)
 	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
 	s.shell = exec.Command("bash", "--noprofile", "--norc")
 	s.shell.Dir = work
 	s.shell.Env = []string{
 		"IBWARDEN_SERVER=none", // of those that other tests run on this machine
 		"PATH=" + filepath.Dir(program) + ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
 		"HOME=" + s.dir, "TMPDIR=" + s.dir, "TERM=dumb", "LC_ALL=C.UTF-8", "TZ=UTC",
+		"XDG_CACHE_HOME=" + cache, // the packages of Linux machines are large
 		"OSM_CACHE_DIR=" + s.dir, "OSM_TMP_DIR=" + s.dir,
 	}
 	s.shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -57,6 +57,7 @@ type rig struct {
 	console   io.WriteCloser
 	said      chan string // lines of its standard output
 	ended     chan struct{}
+	linux     map[string]bool // nodes where a Linux machine is
 }
 
 var rigs atomic.Uint32
@@ -72,7 +73,7 @@ func newRig(t testing.TB, spec string, flags ...string) *rig {
 	}
 	r := &rig{
 		TB: t, name: fmt.Sprintf("umadtest-%d-%d", os.Getpid(), rigs.Add(1)), dir: inside.Dir(t),
-		topology: topology.Demo(), said: make(chan string, 100), ended: make(chan struct{}),
+		topology: topology.Demo(), said: make(chan string, 100), ended: make(chan struct{}), linux: map[string]bool{},
 	}
 	args := append([]string{"sim", "--devices", "--socket", r.name}, flags...)
 	switch {
@@ -148,6 +149,9 @@ func tame(cmd *exec.Cmd, dir string) { inside.Tame(cmd, dir) }
 // command prepares a program inside, at a node; "" is the first CA.
 func (r *rig) command(ctx context.Context, node string, words ...string) *exec.Cmd {
 	r.Helper()
+	if r.linux[node] {
+		return r.inLinux(ctx, node, words...)
+	}
 	cmd, err := inside.Command(ctx, r.name, r.dir, node, words...)
 	if err != nil {
 		r.Fatal(err)

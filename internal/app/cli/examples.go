@@ -86,7 +86,16 @@ ibwarden sim fattree,radix=12,levels=2 --socket big --capture big.pcapng
 ibwarden sim --script scenarios/four-queue-pairs.ibs`,
 	"sim exec": `ibwarden sim exec --socket demo --node blue-1 -- ibstat
 ibwarden sim exec --socket demo -- ibwarden run --fabric umad --policy tenants.yaml --data data`,
-	"show adapters": `ibwarden show adapters`,
+	"sim guest": `# two Linux machines in the places of hosts of ibwarden sim --socket demo
+ibwarden sim guest --socket demo --node red-1 --node red-2
+# the console of one, with Debian's OpenSM in it
+ibwarden sim guest --socket demo --node mgmt-1 --package opensm`,
+	"sim guest exec": `ibwarden sim guest exec --socket demo --node red-1 -- ibstat`,
+	"sim guest cp": `ibwarden sim guest cp --socket demo --node red-1 test.sh :/root/test.sh
+ibwarden sim guest cp --socket demo --node red-1 :/var/log/messages red-1.log`,
+	"sim guest list": `ibwarden sim guest list --socket demo`,
+	"sim guest stop": `ibwarden sim guest stop --socket demo --node red-1`,
+	"show adapters":  `ibwarden show adapters`,
 	"doctor": `ibwarden doctor
 # this host only, for a program
 ibwarden doctor --host-only --json

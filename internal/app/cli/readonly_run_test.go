@@ -142,14 +142,14 @@ func TestReloadWaits(t *testing.T) {
 				hangup <- os.Interrupt
 				reading.Store(false)
 			}
+			if n == 2 {
+				go func() { hangup <- os.Interrupt }() // now, or while it waits for an hour
+			}
 			return report(), nil
 		},
 		Reload: func() {
 			if reloaded++; reading.Load() {
 				t.Error("reloaded during a reading")
-			}
-			if reloaded == 1 {
-				go func() { hangup <- os.Interrupt }() // while it waits for an hour
 			}
 		},
 		Show: func(io.Writer, *audit.Report) error { return nil }, Every: func() time.Duration { return time.Hour },

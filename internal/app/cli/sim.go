@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/simserve/door"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
+	"github.com/ibwarden/ibwarden/internal/simserve/plug"
 	"github.com/ibwarden/ibwarden/internal/simserve/umadfs"
 	"github.com/ibwarden/ibwarden/internal/simserve/verbsd"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -82,7 +84,7 @@ every expectation holds, 1 when one does not, 2 for a bad script.`,
 	set.BoolVar(&f.devices, "devices", false, "let ibwarden sim exec run commands that see a node's /dev/infiniband")
 	set.BoolVar(&f.verbs, "verbs", false, "let programs open devices of hosts, with the Go package ib/verbs")
 	set.BoolVar(&f.noConsole, "no-console", false, "read no commands from standard input")
-	c.AddCommand(newExec())
+	c.AddCommand(newExec(), newGuest())
 	return c
 }
 
@@ -181,6 +183,9 @@ func (f *simFlags) topology(c *cobra.Command, spec string) (*topology.Netlist, e
 func (f *simFlags) serve(c *cobra.Command, s *ibsimd.Server) error {
 	ctx, quit := context.WithCancel(c.Context())
 	defer quit()
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	defer quit()
 	if f.devices {
 		devices, err := umadfs.Listen(f.socket, s)
 		if err != nil {
@@ -188,10 +193,7 @@ func (f *simFlags) serve(c *cobra.Command, s *ibsimd.Server) error {
 		}
 		devices.Users = f.users()
 		s.Accompany(devices)
-		ended := make(chan error, 1)
-		go func() { ended <- devices.Serve(ctx) }()
-		defer func() { <-ended }()
-		defer quit()
+		serving.Go(func() { _ = devices.Serve(ctx) })
 	}
 	if f.verbs {
 		l, err := verbsd.Listen(f.socket)
@@ -201,10 +203,16 @@ func (f *simFlags) serve(c *cobra.Command, s *ibsimd.Server) error {
 		programs := verbsd.New(s)
 		programs.Users = f.users()
 		s.Accompany(programs)
-		ended := make(chan error, 1)
-		go func() { ended <- programs.Serve(ctx, l) }()
-		defer func() { <-ended }()
-		defer quit()
+		serving.Go(func() { _ = programs.Serve(ctx, l) })
+	}
+	if f.udp == "" {
+		l, err := plug.Listen(f.socket)
+		if err != nil {
+			return err
+		}
+		guests := plug.New(s)
+		guests.Users = f.users()
+		serving.Go(func() { _ = guests.Serve(ctx, l) })
 	}
 	go func() {
 		if errors.Is(f.converse(c, s), ibsimd.ErrQuit) {

@@ -20,7 +20,7 @@ const putChunk = 16 << 10
 // agent is the connection to the program that runs others in the guest; image/agent is
 // the other half.
 type agent struct {
-	conn  *net.UnixConn
+	conn  net.Conn
 	ready chan struct{}
 	ended chan struct{}
 	send  sync.Mutex
@@ -36,7 +36,7 @@ type job struct {
 	status         chan int
 }
 
-func newAgent(conn *net.UnixConn) *agent {
+func newAgent(conn net.Conn) *agent {
 	return &agent{conn: conn, ready: make(chan struct{}), ended: make(chan struct{}), jobs: map[int]*job{}}
 }
 

@@ -178,7 +178,7 @@ func TestEndsWithParent(t *testing.T) {
 		<-m.Done()
 		return
 	}
-	image := imageOf(t, OpenSM...)
+	image := imageOf(t, "opensm")
 	parent := exec.Command(os.Args[0], "-test.run=^TestEndsWithParent$", "-test.v")
 	parent.Env = append(os.Environ(), parentOf+"="+filepath.Dir(image.Kernel))
 	var out need.Log

@@ -6,6 +6,8 @@
 //	Deliver, SetPeer, SetReady, LinkError   the other direction of the same cable
 //	Ready, Exec, Put, Get   programs and files in it
 //	Stop, Done  its end; it also ends with the program that started it
+//	StartHost   a machine in the place of a host of a fabric that ibwarden sim serves
+//	Host.Serve, Client, List   programs and files in it for other processes of the same user
 //
 // # The cable
 //
@@ -28,7 +30,7 @@
 // packages: to have those, remove ibwarden/guest in the cache directory.
 //
 // Put and Get go over a serial line, 30 to 50 KB a second. What is larger goes faster over
-// IPoIB, or in a package.
+// IPoIB, in a package, or in Options.Files.
 //
 // # What is needed
 //

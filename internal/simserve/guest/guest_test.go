@@ -32,7 +32,7 @@ const partitions = "Default=0x7fff,ipoib:ALL=full; Full=0x1,ipoib:ALL=full; Limi
 // subnet up; then programs of each kind reach the other, and what goes wrong on the way is
 // counted by the kernel.
 func TestTwoGuests(t *testing.T) {
-	image := imageOf(t, OpenSM...)
+	image := imageOf(t, "opensm")
 	p := &pair2{t: t, c: &cable{}}
 	begun := time.Now()
 	p.a = boot(t, image, "red-1", 0x0011750000000101, end{p.c, 0})
@@ -208,7 +208,7 @@ func (p *pair2) exec() {
 	if _, err := p.b.Exec(ctx, io.Discard, io.Discard, "sleep", "12345"); !errors.Is(err, context.DeadlineExceeded) {
 		p.t.Errorf("a program that goes on: %v", err)
 	}
-	p.b.until("pgrep -f 'sleep 1234[5]' || echo none", "none")
+	p.b.until("ps | grep 'sleep 1234[5]' || echo none", "none")
 	if _, err := p.b.Get(p.t.Context(), "/nowhere"); err == nil || !strings.Contains(err.Error(), "No such file") {
 		p.t.Errorf("a file that is not there: %v", err)
 	}

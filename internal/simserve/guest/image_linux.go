@@ -30,11 +30,11 @@ var Tools = []string{
 	"infiniband-diags", "librdmacm1", "rdmacm-utils",
 }
 
-// OpenSM are the packages of Debian's subnet manager.
-var OpenSM = []string{
-	"opensm", "libopensm9", "libosmcomp5", "libosmvendor5", "libwrap0", "libnsl2", "libtirpc3",
+// needed are the packages without which those of a name do not run, of which more is in a machine.
+var needed = map[string][]string{"opensm": {
+	"libopensm9", "libosmcomp5", "libosmvendor5", "libwrap0", "libnsl2", "libtirpc3",
 	"libgssapi-krb5-2", "libkrb5-3", "libk5crypto3", "libkrb5support0", "libcom-err2", "libkeyutils1",
-}
+}}
 
 // modules are those of the adapter and of what uses it, in the order in which they load.
 var modules = []string{
@@ -66,8 +66,8 @@ type Image struct {
 	Kernel, Root string // files
 }
 
-// MakeImage makes an image with Tools and more packages, or returns the one that was made
-// before from the same list. An error names the package that is missing, and what
+// MakeImage makes an image with Tools and more packages, opensm with what it needs, or returns
+// the one that was made before from the same list. An error names the package that is missing, and what
 // installs it.
 func MakeImage(ctx context.Context, packages []string) (Image, error) {
 	cache, err := os.UserCacheDir()
@@ -75,7 +75,12 @@ func MakeImage(ctx context.Context, packages []string) (Image, error) {
 		return Image{}, fmt.Errorf("a guest's image: %w", err)
 	}
 	m := maker{ctx: ctx, debs: filepath.Join(cache, "ibwarden", "guest", "packages")}
-	all := slices.Compact(slices.Sorted(slices.Values(slices.Concat(Tools, packages))))
+	all := slices.Concat(Tools, packages)
+	for _, name := range packages {
+		all = append(all, needed[name]...)
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
 	sum := sha256.Sum256(slices.Concat([]byte(strings.Join(all, " ")), initScript, inittab, agentScript))
 	dir := filepath.Join(cache, "ibwarden", "guest", "image-"+hex.EncodeToString(sum[:8]))
 	image := Image{Kernel: filepath.Join(dir, "vmlinuz"), Root: filepath.Join(dir, "root.cpio")}

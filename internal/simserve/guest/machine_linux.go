@@ -54,6 +54,8 @@ type Options struct {
 	Wire    Wire        // nil: there is no cable
 	Console io.Writer   // takes what the console prints; nil for nothing
 	End     qib.End     // widths and speeds of the port; zero for those of the adapter
+	// Files are more files that it boots with, below /: their content by their path. They take memory.
+	Files map[string][]byte
 }
 
 // Machine is one that runs.
@@ -104,9 +106,14 @@ func Start(ctx context.Context, o Options) (*Machine, error) {
 		console: ours[1],
 		done:    make(chan struct{}),
 	}
+	root, err := o.root()
+	if err != nil {
+		return nil, fmt.Errorf("guest %s: %w", o.Name, err)
+	}
+	defer root.Close()
 	var failed bytes.Buffer
 	m.cmd = exec.Command(qemuProgram, arguments(o)...)
-	m.cmd.ExtraFiles, m.cmd.Stdout, m.cmd.Stderr = theirs[:], &failed, &failed
+	m.cmd.ExtraFiles, m.cmd.Stdout, m.cmd.Stderr = append(theirs[:], root), &failed, &failed
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true} // no ^C of a terminal
 	started := make(chan error)
 	go m.run(o.Name, started, &failed)
@@ -140,10 +147,7 @@ func (m *Machine) serve(o Options) {
 	}
 	go io.Copy(console, m.console)
 	if err := m.proxy.serve(); err != nil {
-		m.proxy.mu.Lock()
-		m.err = err
-		m.proxy.mu.Unlock()
-		m.Stop()
+		m.fail(err)
 	}
 }
 
@@ -181,8 +185,35 @@ func pair() (*net.UnixConn, *os.File, error) {
 	return conn.(*net.UnixConn), os.NewFile(uintptr(fds[1]), "guest"), nil
 }
 
-// arguments are QEMU's. Its sockets are 3, the adapter, and those of the console, of the
-// agent and of interrupts.
+// root is a file with what the machine boots from: the image's, and with further files those behind
+// it in memory.
+func (o *Options) root() (*os.File, error) {
+	image, err := os.Open(o.Image.Root)
+	if err != nil || len(o.Files) == 0 {
+		return image, err
+	}
+	defer image.Close()
+	fd, err := unix.MemfdCreate("guest", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	root := os.NewFile(uintptr(fd), "guest")
+	if _, err = io.Copy(root, image); err == nil {
+		more := newArchive(root)
+		for name, content := range o.Files {
+			more.add(strings.TrimPrefix(name, "/"), modeFile|0o755, content)
+		}
+		err = more.close()
+	}
+	if err != nil {
+		root.Close()
+		return nil, fmt.Errorf("files to boot with: %w", err)
+	}
+	return root, nil
+}
+
+// arguments are QEMU's. Its descriptors are 3, the adapter's socket, those of the console, of the
+// agent and of interrupts, and 7, what root is.
 func arguments(o Options) []string {
 	size := strconv.Itoa(o.Memory) + "M"
 	return []string{
@@ -193,7 +224,7 @@ func arguments(o Options) []string {
 		"-chardev", "socket,id=console,fd=4", "-serial", "chardev:console",
 		"-chardev", "socket,id=agent,fd=5", "-serial", "chardev:agent",
 		"-chardev", "socket,id=qtest,fd=6", "-qtest", "chardev:qtest", "-qtest-log", "none",
-		"-kernel", o.Image.Kernel, "-initrd", o.Image.Root,
+		"-kernel", o.Image.Kernel, "-initrd", "/proc/self/fd/7",
 		"-append", commandLine + o.Name,
 	}
 }
@@ -210,6 +241,16 @@ func (m *Machine) Stop() {
 		m.cmd.Process.Kill()
 	})
 	<-m.done
+}
+
+// fail ends the machine, for a reason.
+func (m *Machine) fail(err error) {
+	m.proxy.mu.Lock()
+	if m.err == nil && !m.stopped {
+		m.err = err
+	}
+	m.proxy.mu.Unlock()
+	m.Stop()
 }
 
 // Done is closed when the machine has ended.
@@ -236,7 +277,12 @@ func (m *Machine) Deliver(packet []byte) { m.proxy.do(func(a *qib.Adapter) { a.R
 func (m *Machine) SetPeer(e qib.End) { m.proxy.do(func(a *qib.Adapter) { a.SetPeer(e) }) }
 
 // SetReady says whether the other end has room for data packets. It has at first.
-func (m *Machine) SetReady(ready bool) { m.proxy.do(func(a *qib.Adapter) { a.SetReady(ready) }) }
+func (m *Machine) SetReady(ready bool) {
+	m.proxy.do(func(a *qib.Adapter) {
+		m.proxy.noRoom = !ready
+		a.SetReady(ready && !m.proxy.full)
+	})
+}
 
 // LinkError counts an error of the cable.
 func (m *Machine) LinkError(c qib.Counter) { m.proxy.do(func(a *qib.Adapter) { a.LinkError(c) }) }

@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/packet"
 	"github.com/ibwarden/ibwarden/internal/simserve/qib"
 )
 
@@ -32,6 +34,9 @@ const (
 	maxPayload = 24 * maxRegions
 	// maxFDs is the number of descriptors that come with one message.
 	maxFDs = maxRegions
+	// queueMax is how many packets wait for the wire before the port is as one whose other end has no
+	// room. Those of virtual lane 15, which do not wait for room, are lost then.
+	queueMax = 1024
 	// cutStore is how many bytes QEMU writes one by one, each as a message, when the
 	// guest's kernel stores 8 that are not aligned.
 	cutStore = 8
@@ -46,6 +51,8 @@ type proxy struct {
 	wakeAt  time.Duration // for which a timer runs
 	out     chan struct{} // there is something in queue
 	queue   []qib.Event   // for the wire
+	full    bool          // queueMax of them are there
+	noRoom  bool          // at the other end of the cable
 	ring    chan struct{} // an interrupt is to be sent
 	msi     qib.Event     // the last one
 
@@ -77,13 +84,27 @@ func (p *proxy) do(step func(a *qib.Adapter)) {
 			signal(p.ring)
 			continue
 		}
-		p.queue = append(p.queue, e)
-		signal(p.out)
+		p.enqueue(e)
 	}
 	if due, ok := p.adapter.Deadline(); ok && due != p.wakeAt {
 		p.wakeAt = due
 		time.AfterFunc(due-time.Since(p.begun), func() { p.do(func(*qib.Adapter) {}) })
 	}
+}
+
+// enqueue has an event wait for the wire.
+func (p *proxy) enqueue(e qib.Event) {
+	if e.Kind == qib.Packet && len(p.queue) >= queueMax {
+		if !p.full {
+			p.full = true
+			p.adapter.SetReady(false)
+		}
+		if (*packet.LRH)(e.Packet).VL() == ib.VLManagement {
+			return
+		}
+	}
+	p.queue = append(p.queue, e)
+	signal(p.out)
 }
 
 func signal(c chan struct{}) {
@@ -103,9 +124,12 @@ func (p *proxy) carry(w Wire, done <-chan struct{}) {
 		case <-p.out:
 		}
 		p.mu.Lock()
-		events := p.queue
-		p.queue = nil
+		events, full := p.queue, p.full
+		p.queue, p.full = nil, false
 		p.mu.Unlock()
+		if full {
+			p.do(func(a *qib.Adapter) { a.SetReady(!p.noRoom) })
+		}
 		for _, e := range events {
 			if e.Kind == qib.Link {
 				w.SetLink(e.End)

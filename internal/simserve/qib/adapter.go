@@ -15,8 +15,8 @@ type Memory interface {
 
 // Settings are what differs between adapters.
 type Settings struct {
-	// GUID is that of the node and of its port. Its first three bytes must not all be 0:
-	// the driver would not take it.
+	// GUID is that of the node and of its port. The driver takes one of which bytes 0 to 2
+	// are 0, and 3 and 4 are not, for one of an old format, and changes it.
 	GUID   ib.NodeGUID
 	Serial string // at most 12 characters
 	// End is what the port offers the other end; the zero value for 1x and 4x, SDR.
