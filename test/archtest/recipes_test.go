@@ -25,6 +25,7 @@ import (
 // "fails: COMMAND => TEXT" fails and prints TEXT, as long as what the recipe writes besides is not there;
 // "without FILE: COMMAND => TEXT" does so if that file was forgotten.
 func TestRecipes(t *testing.T) {
+	need.Long(t, "the tree is built again for each recipe")
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // answers are the bodies of all answers of the API that the page got and that do not
@@ -35,6 +36,7 @@ func (p *page) answers() (bodies map[string]string) {
 // TestTenantsWorld: a page with the session of a tenant shows nothing of the others, and
 // was told nothing of them: neither names nor GUIDs of their hosts, nor of switches.
 func TestTenantsWorld(t *testing.T) {
+	need.Long(t, "seconds of a browser")
 	s := demonstration(t)
 	s.tenant("violet", "0x200", "blue-6", "red-4")
 	s.proved()

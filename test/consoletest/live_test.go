@@ -11,6 +11,7 @@ import (
 
 // TestLive: what happens is shown without the page being loaded again.
 func TestLive(t *testing.T) {
+	need.Long(t, "seconds of a browser")
 	s := newSite(t, topology.Demo(), "--policy", demonstrationPolicy(t), "--sweep-interval", "1s")
 	s.tenant("green", "0x100", "red-5", "red-6")
 	s.proved()
@@ -65,6 +66,7 @@ func TestReason(t *testing.T) {
 // TestRollbackOfWhatWasSeen: what somebody else has changed since the plan was drawn is not rolled
 // back with what the plan says. Tried again, the plan has it, and is done.
 func TestRollbackOfWhatWasSeen(t *testing.T) {
+	need.Long(t, "seconds of a browser")
 	s := twoPartitions(t)
 	p := s.open(t)
 	p.goTo("#/history?rollback=4")
@@ -92,6 +94,7 @@ func TestRollbackOfWhatWasSeen(t *testing.T) {
 // TestUndoOfWhatWasSeen: nor does the undo of a change take back what somebody else changed after
 // its plan was drawn.
 func TestUndoOfWhatWasSeen(t *testing.T) {
+	need.Long(t, "seconds of a browser")
 	s := twoPartitions(t)
 	p := s.open(t)
 	p.follow("Change")
@@ -116,6 +119,7 @@ func TestUndoOfWhatWasSeen(t *testing.T) {
 
 // TestReadOnly: who may only read is offered nothing that writes.
 func TestReadOnly(t *testing.T) {
+	need.Long(t, "seconds of a browser")
 	s := demonstration(t)
 	p := s.openAs(t, s.token("provider", "read_only", true))
 	p.says("read only")

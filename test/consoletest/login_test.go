@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // open is a page of the console with a session of the provider, by a code of one use as
@@ -90,6 +92,7 @@ func (p *page) pages() (hashes []string) {
 }
 
 func TestLogin(t *testing.T) {
+	need.Long(t, "seconds of a browser")
 	s := demonstration(t)
 	t.Run("code", func(t *testing.T) {
 		p := s.open(t)
@@ -153,6 +156,7 @@ func TestLogin(t *testing.T) {
 // TestSessionsEnd: a page says when its session ended, and that the service is away, and
 // goes on as soon as it can.
 func TestSessionsEnd(t *testing.T) {
+	need.Long(t, "seconds of a browser")
 	s := demonstration(t)
 	t.Run("token deleted", func(t *testing.T) {
 		p := s.openAs(t, s.token("green"))

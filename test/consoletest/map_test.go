@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // shown is a device on the map: the class that its colour stands for, that colour, and the
@@ -98,6 +99,7 @@ func (s *site) coloured(t *testing.T, p *page) {
 
 // TestColours: what the map shows is what the API says, also of a fabric with faults.
 func TestColours(t *testing.T) {
+	need.Long(t, "seconds of a browser")
 	t.Run("demonstration", func(t *testing.T) {
 		s := demonstration(t)
 		s.do("POST", "/drains", js{"switch": "spine-2"})
@@ -117,6 +119,7 @@ func TestColours(t *testing.T) {
 
 // TestMapByKeyboard: the arrow keys go over the map, say what is there, and Enter shows it.
 func TestMapByKeyboard(t *testing.T) {
+	need.Long(t, "seconds of a browser")
 	s := demonstration(t)
 	p := s.open(t)
 	p.evaluate(`document.querySelector('main canvas').focus()`, nil)

@@ -120,6 +120,7 @@ func (s *site) opened(t *testing.T, p *page, cells []cell) {
 // TestMatrix: the numbers of the matrix are the service's, and agree with what another part
 // of it says of single ports.
 func TestMatrix(t *testing.T) {
+	need.Long(t, "seconds of a browser")
 	t.Run("demonstration", func(t *testing.T) { demonstration(t).matrix(t, false) })
 	need.Long(t, "the matrices of other fabrics too")
 	t.Run("faults", func(t *testing.T) { faulty(t).matrix(t, true) })

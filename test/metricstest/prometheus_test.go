@@ -127,6 +127,7 @@ func query(t *testing.T, address, q string) map[string]string {
 // TestPrometheus: a real Prometheus scrapes a running `ibwarden run`; what it answers
 // to a query is what the simulated devices count.
 func TestPrometheus(t *testing.T) {
+	need.Long(t, "waits for what Prometheus scrapes")
 	prometheus := need.Program(t, "prometheus")
 	dir := t.TempDir()
 	binary, err := need.Ibwarden()

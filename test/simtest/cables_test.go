@@ -17,6 +17,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // held is a manager that learns the cables of its subnet and holds to them.
@@ -50,6 +51,7 @@ func (w *world) checkFenced(at place, says string) {
 // A fabric that learns its cables comes up as any other, and again from the list,
 // without a word about them.
 func TestLearnedBringUp(t *testing.T) {
+	need.Long(t, "seconds of processor time")
 	for _, spec := range topologies() {
 		t.Run(spec, func(t *testing.T) {
 			list := generate(t, spec)

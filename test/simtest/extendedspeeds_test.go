@@ -175,6 +175,7 @@ func (x *extended) pass(d time.Duration) {
 // of the tenant profile the year has twelve days, in a soak all. That profile also has guards looked
 // at many times a second: with it a month has a minute, in a soak two hours.
 func TestExtendedSpeeds(t *testing.T) {
+	need.Long(t, "seconds of processor time")
 	const day, aMonth = 24 * time.Hour, 365 * 24 * time.Hour / 12
 	open, keysMonth, tenantMonth := engine.Config{Periods: engine.Periods{Sweep: 12 * time.Hour, Drift: day}}, day, time.Minute
 	keys := engine.Config{Periods: engine.Periods{Sweep: time.Hour, Drift: 2 * time.Hour}} // whoever has keys looks at them often

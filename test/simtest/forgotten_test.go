@@ -263,6 +263,7 @@ func TestQuarantine(t *testing.T) {
 // A subnet counts as managed, and the quarantine is kept, from the first thing on that a
 // manager leaves there, whichever that is.
 func TestQuarantineAfterALittle(t *testing.T) {
+	need.Long(t, "seconds of processor time")
 	pause := daemon.Quarantine()
 	list := generate(t, "demo")
 	y := halves(hosts(list))

@@ -74,6 +74,7 @@ const writeEvery = 200 * time.Microsecond
 // are answered, before the wait for what the former one sent is over, where nothing that
 // concerns them has changed.
 func TestAnswersUnderWrites(t *testing.T) {
+	need.Long(t, "seconds of processor time")
 	for n := range 3 {
 		t.Run(fmt.Sprint("kill ", n), func(t *testing.T) {
 			if n > 0 {

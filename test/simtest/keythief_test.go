@@ -158,6 +158,7 @@ func TestStrangersWriteNothing(t *testing.T) {
 // none at all once it has said so; the other keeps its key, and works when it
 // comes back.
 func TestKeysOfImpostor(t *testing.T) {
+	need.Long(t, "seconds of processor time")
 	for _, x := range []struct {
 		name, victim string
 		change       func(i *smp.NodeInfo, victim *topology.Node)

@@ -346,6 +346,7 @@ func liarSeedsNow() uint64 {
 // learned: nothing gets to whom the policy does not let it, whatever hosts forge;
 // everybody else is served; a liar about who it is is fenced, and named.
 func TestLiars(t *testing.T) {
+	need.Long(t, "seconds of processor time")
 	lied, fenced, packets := 0, 0, 0
 	for seed := range liarSeedsNow() {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -404,6 +405,7 @@ func TestLiars(t *testing.T) {
 // The control: where devices are believed, the same lies expose somebody, or cut
 // somebody off.
 func TestLiarsBelieved(t *testing.T) {
+	need.Long(t, "seconds of processor time")
 	exposed, cut := 0, 0
 	for seed := range uint64(liarSeeds) {
 		r := rand.New(rand.NewPCG(seed, 12))
@@ -439,6 +441,7 @@ func TestLiarsBelieved(t *testing.T) {
 // behind a switch whose GUID one claims: from the wire nobody can tell them apart,
 // and each is named.
 func TestLiarsAtLearning(t *testing.T) {
+	need.Long(t, "seconds of processor time")
 	claimed, packets := 0, 0
 	for seed := range liarSeedsNow() {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

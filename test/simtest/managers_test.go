@@ -18,6 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // rivals are several managers on one fabric. The world has none of its own; its
@@ -207,6 +208,7 @@ func (r *rivals) checkMaster(m *rival, y tenancy, since time.Duration) {
 
 // A manager that comes to a fabric with a master stands by and writes nothing.
 func TestStandbyWritesNothing(t *testing.T) {
+	need.Long(t, "seconds of processor time")
 	for _, x := range []struct {
 		name     string
 		priority uint8

@@ -111,6 +111,7 @@ const maxMoveSMPs = 8
 // after move, and only its own tables are worked out. Its new key goes behind
 // all others and so through every block of its table.
 func TestMovesCostTheSameOnAnyFabric(t *testing.T) {
+	need.Long(t, "seconds of processor time")
 	specs := sizesOfMoves[:len(sizesOfMoves)-1]
 	if os.Getenv("IBWARDEN_SOAK") != "" {
 		specs = sizesOfMoves

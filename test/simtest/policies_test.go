@@ -21,6 +21,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // asksPolicy is the modifier of Get(SMInfo) by which partners ask for the policy.
@@ -104,6 +105,7 @@ func (r *rivals) setPolicy(m *partner, p *policy.Policy) {
 // Partners compare their policies, whoever is master: what means the same is the same, and
 // what gives, or takes, anything else is another. A change of either is seen in seconds.
 func TestPartnersComparePolicies(t *testing.T) {
+	need.Long(t, "seconds of processor time")
 	list := topology.Demo()
 	y := halves(hosts(list))
 	moved := y.move(guidOf(list, "red-1"), 0x10, 0x20)
@@ -206,6 +208,7 @@ func (f *forger) arrives(p *mad.SMP) {
 // Nobody on the way makes a standby take another policy for its own, whatever he has heard:
 // what is forged, replayed, reflected or meant for somebody else tells nothing.
 func TestPolicyAnswersAreProved(t *testing.T) {
+	need.Long(t, "seconds of processor time")
 	list := topology.Demo()
 	y := halves(hosts(list))
 	moved := y.move(guidOf(list, "red-1"), 0x10, 0x20)
@@ -344,6 +347,7 @@ func (m *partner) lie(r *rivals, sum func() [16]byte) {
 // with the secret says of its policy, true or not, never gives anybody more than its silence
 // does.
 func TestTakeoverFromAnotherPolicy(t *testing.T) {
+	need.Long(t, "seconds of processor time")
 	const red, mover = "red-2", "red-1"
 	for _, x := range []struct {
 		name   string

@@ -19,6 +19,7 @@ import (
 // through them was meant for somebody else, and no link becomes Active over which
 // a host would have the keys of another. The next sweep puts it right.
 func TestCablesSwappedWhileApplying(t *testing.T) {
+	need.Long(t, "seconds of processor time")
 	noticed := 0
 	for sets := range 120 {
 		t.Run(fmt.Sprintf("after %d Sets", sets), func(t *testing.T) {

@@ -287,6 +287,7 @@ func contest(t *testing.T, seed, n uint64, moves int, c contestant) *arena {
 // every host is tried, as in TestZeroExposure. ibwarden lets none through that
 // neither policy lets; how many OpenSM does is printed beside it.
 func TestExposureUnderOpenSM(t *testing.T) {
+	need.Long(t, "seconds of processor time")
 	tools, err := ibsimtest.FindTools()
 	need.Need(t, err)
 	seed, soak := soakSeed(t)

@@ -320,6 +320,7 @@ func (w *writer) write(t *testing.T, s *served) error {
 // old reads and repeats, and the manager is ended again and again in the middle of
 // it, nobody reaches anybody whom no revision on the way allows.
 func TestServiceZeroExposure(t *testing.T) {
+	need.Long(t, "seconds of processor time")
 	seed, soak := soakSeed(t)
 	want := need.Share(serviceChanges/5, serviceChanges)
 	if soak {

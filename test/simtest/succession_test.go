@@ -619,6 +619,7 @@ const lateWorlds = 40
 // The harness sees a standby that takes its policy for the newest one, and writes without
 // the right to.
 func TestLateStandbyIsSeen(t *testing.T) {
+	need.Long(t, "seconds of processor time")
 	accept := func(c *engine.Config) { c.Election.AcceptPolicy, c.Election.Lease = true, false }
 	exposed, without := 0, 0
 	for seed := uint64(1); seed <= lateWorlds && (exposed == 0 || without == 0); seed++ { // in some nobody is exposed

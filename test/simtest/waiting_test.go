@@ -14,6 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // askByRoute asks for SMInfo by a directed route.
@@ -155,6 +156,7 @@ func TestFloodOfEarlyQuestions(t *testing.T) {
 // A manager that is new to a subnet answers nobody that is not named until it knows
 // that it stays: never, where it finds a master, and else once it has asked itself.
 func TestNewcomerKeepsToItself(t *testing.T) {
+	need.Long(t, "seconds of processor time")
 	for _, x := range []struct {
 		name   string
 		state  smp.SMState
@@ -204,6 +206,7 @@ func TestNewcomerKeepsToItself(t *testing.T) {
 // does not share the secret; whatever a host says that claims to be that one, or any
 // other, they keep them.
 func TestMKeysAreGivenUpForTheListedOnly(t *testing.T) {
+	need.Long(t, "seconds of processor time")
 	overSeeds(t, func(seed uint64, rnd *rand.Rand) {
 		r := newRivals(t)
 		y := halves(hosts(r.list))
@@ -307,6 +310,7 @@ func (m *reminded) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
 // A standby that ranks higher tells the master so every six seconds, as long as it
 // waits for the handover: not once the master ranks higher, nor once there is none.
 func TestPriorityTrapsEnd(t *testing.T) {
+	need.Long(t, "seconds of processor time")
 	overSeeds(t, func(seed uint64, rnd *rand.Rand) {
 		r := newRivals(t)
 		y := halves(hosts(r.list))

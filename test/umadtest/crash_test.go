@@ -20,6 +20,7 @@ import (
 // TestKilledClient: what a client leaves behind when it is killed is what the
 // kernel would leave: nothing.
 func TestKilledClient(t *testing.T) {
+	need.Long(t, "many processes, one after the other")
 	needPrograms(t, "opensm", "ibping", "sminfo", "smpquery")
 	r := newRig(t, "fattree,radix=6,levels=2")
 	hosts := r.hosts()

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // document is what the tests look at of `run --json`.
@@ -197,6 +198,7 @@ func contains(some []*topology.Node, n *topology.Node) bool { return slices.Cont
 // TestMKey: the manager inside guards every port; who has no key reads and
 // writes nothing from any way in.
 func TestMKey(t *testing.T) {
+	need.Long(t, "many processes, one after the other")
 	needPrograms(t, "smpquery")
 	r := newRig(t, "fattree,radix=6,levels=2")
 	hosts := r.hosts()
@@ -251,6 +253,7 @@ func (r *rig) lid(host *topology.Node) string {
 // TestMaster: issm while it is master, one manager at a port, news by traps, and
 // what is left when it is killed.
 func TestMaster(t *testing.T) {
+	need.Long(t, "many processes, one after the other")
 	needPrograms(t, "opensm", "smpquery", "sminfo")
 	r := newRig(t, "fattree,radix=6,levels=2")
 	hosts := r.hosts()

@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // LIDs of small once bringUp has been there.
@@ -105,6 +106,7 @@ func TestAnswers(t *testing.T) {
 // What nobody answers comes back as it was, with status 110. All wait for their answers at
 // the same time.
 func TestNobodyAnswers(t *testing.T) {
+	need.Long(t, "programs that wait for their time-outs")
 	s := serve(t, small(t), ibsimd.Config{Fabric: fabric.DefaultConfig()})
 	bringUp(t, s)
 	c := attach(t, s.Name(), "")
@@ -301,6 +303,7 @@ func TestManagers(t *testing.T) {
 
 // A manager that does not answer, or leaves, does not keep who asked waiting.
 func TestSilentManager(t *testing.T) {
+	need.Long(t, "programs that wait for their time-outs")
 	s := serve(t, small(t), ibsimd.Config{Fabric: fabric.DefaultConfig()})
 	bringUp(t, s)
 	asking, manager := attach(t, s.Name(), "three"), attach(t, s.Name(), "one")

@@ -166,6 +166,7 @@ func (v values) differences(got values) (out []string) {
 // manages them, and tshark reads the same in a capture: of each block one of the answers agrees in
 // all fields.
 func TestGetAgreesWithTshark(t *testing.T) {
+	need.Long(t, "programs that wait for their time-outs")
 	tshark := need.Program(t, "tshark")
 	path, err := ibwarden()
 	if err != nil {

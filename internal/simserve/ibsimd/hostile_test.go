@@ -13,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // Requests for blocks and ports that do not exist, which end ibsim, are
@@ -124,6 +125,7 @@ func flood(t *testing.T, c *rawClient, d func(i int) []byte, stop *atomic.Bool) 
 // Clients that send without reading get neither the server nor other clients
 // into trouble.
 func TestFlood(t *testing.T) {
+	need.Long(t, "programs that wait for their time-outs")
 	s := serve(t, small(t), ibsimd.Config{Fabric: fabric.DefaultConfig()})
 	bringUp(t, s)
 	manager := attach(t, s.Name(), "two")

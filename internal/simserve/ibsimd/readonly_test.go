@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
 	"github.com/ibwarden/ibwarden/test/ibsimtest"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // proved is what `ibwarden prove --json` says, as far as this test looks.
@@ -37,6 +38,7 @@ func (a at) tryJSON(v any, args ...string) {
 // outside: on the simulated fabric its agents count what reaches them, and ibsim
 // writes down what it takes in.
 func TestOpenSMIsOnlyRead(t *testing.T) {
+	need.Long(t, "programs that wait for their time-outs")
 	tools := needTools(t)
 	l := topologyOf(t, "fattree,radix=6,levels=2")
 	theirs, err := ibsimtest.StartSim(tools, workDir(t), l, ibsimtest.Record)
