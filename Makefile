@@ -69,7 +69,7 @@ lint: ## gofmt, go mod tidy, go vet, staticcheck, a build for macOS
 RACE_LEFT_OUT := OpenSM|NothingCrosses|CrossingIsSeen|Flood|NobodyAnswers|SilentManager|Diagnostics|UnfinishedLongRequests|UnknownIsNeverAPass|UnreadFails|^TestTorn$$|^TestKilled$$|^TestScripts$$
 
 race: ## run tests of packages with goroutines under the race detector, but for the longest
-	CGO_ENABLED=1 $(GO) test -race -skip '$(RACE_LEFT_OUT)' ./internal/app/daemon ./internal/link/... ./internal/simserve/... ./internal/store/... ./internal/service ./internal/api/... ./test/servicetest ./internal/app/cli
+	CGO_ENABLED=1 $(GO) test -race -short -skip '$(RACE_LEFT_OUT)' ./internal/app/daemon ./internal/link/... ./internal/simserve/... ./internal/store/... ./internal/service ./internal/api/... ./test/servicetest ./internal/app/cli
 	CGO_ENABLED=1 $(GO) test -race -run '^TestScripts$$/^(apply|interrupt|story)$$' ./internal/app/cli
 
 vulnerabilities: ## look for known vulnerabilities with govulncheck, if the network lets it

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/ibwarden/ibwarden/test/need"
 )
@@ -139,4 +142,79 @@ func (r *rig) inLinux(ctx context.Context, node string, words ...string) *exec.C
 	c := exec.CommandContext(ctx, must(binary()), append([]string{"sim", "guest", "exec", "--socket", r.name, "--node", node, "--"}, words...)...)
 	tame(c, r.dir)
 	return c
+}
+
+// TestMovesInLinux moves a Linux machine between two tenants while it pings both: once a move is proved
+// nothing comes back from the tenant that it has left, and soon something from the other. It logs how
+// soon.
+func TestMovesInLinux(t *testing.T) {
+	if !need.Soak() {
+		t.Skip("IBWARDEN_SOAK is not set") // Linux machines boot, and each move waits for a kernel
+	}
+	r := newRig(t, "")
+	peers := map[string]string{"red": "red-2", "blue": "blue-3"}
+	addresses := map[string]string{"red-1": "10.0.0.1", "red-2": "10.0.0.2", "blue-3": "10.0.0.3"}
+	policy := func(tenant string) string {
+		text := "version: 1\ndefault: none\npartitions:\n"
+		for i, name := range []string{"red", "blue"} {
+			members := "{port: " + r.port(peers[name]) + "}"
+			if name == tenant {
+				members += ", {port: " + r.port("red-1") + "}"
+			}
+			text += fmt.Sprintf("  - {name: %s, pkey: 0x%d0, ipoib: true, members: {full: [%s]}}\n", name, i+1, members)
+		}
+		return text
+	}
+	r.boot(128, nil, "red-1", "red-2", "blue-3")
+	log := r.file("manager.log", "")
+	manager, stop := r.start("", "sh", "-c", `exec "$@" > "$0" 2>&1`, log, must(binary()), "run", "--fabric", "umad",
+		"--quarantine", "0s", "--data", r.dir+"/data", "--policy", r.file("tenants.yaml", policy("red")))
+	defer stop()
+	verdicts := func() int {
+		text, _ := os.ReadFile(log) // it is not there at first
+		return strings.Count(string(text), "verdict: isolated")
+	}
+	r.eventually("isolated", func() bool { return verdicts() > 0 })
+	for host, address := range addresses {
+		r.script(host, "ifconfig ib0 "+address+" netmask 255.255.255.0")
+	}
+	for tenant, peer := range peers {
+		r.script("red-1", "ping "+addresses[peer]+" >/root/"+tenant+" 2>&1 </dev/null &")
+	}
+	r.shows("red-1", "cat /root/red", "bytes from")
+	var waits []time.Duration
+	for i := range 100 {
+		to, from := "blue", "red"
+		if i%2 == 1 {
+			to, from = from, to
+		}
+		before := verdicts()
+		r.file("tenants.yaml", policy(to))
+		if err := manager.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		r.eventually("the move is proved", func() bool { return verdicts() > before })
+		proved := time.Now()
+		count := "grep -c 'bytes from' /root/" + from
+		left := r.run("red-1", "sh", "-c", count).stdout
+		r.script("red-1", "until ping -q -c 1 -W 1 "+addresses[peers[to]]+" >/dev/null; do :; done")
+		waits = append(waits, time.Since(proved))
+		r.shows("red-1", "tail -1 /root/"+to, "bytes from")
+		if now := r.run("red-1", "sh", "-c", count).stdout; now != left {
+			t.Fatalf("move %d: answers from %s, which it has left: %s, then %s", i, from, left, now)
+		}
+	}
+	slices.Sort(waits)
+	t.Logf("%d moves, from the proof to an answer: median %v, longest %v", len(waits), waits[len(waits)/2], waits[len(waits)-1])
+}
+
+// port is the GUID of a host's port.
+func (r *rig) port(host string) string {
+	for _, h := range r.hosts() {
+		if h.ID == host {
+			return h.Ports[1].GUID.String()
+		}
+	}
+	r.Fatalf("no host %s", host)
+	return ""
 }
