@@ -84,12 +84,12 @@ func (h *Host) Serve(l *net.UnixListener) error {
 	}()
 	for {
 		c, err := l.AcceptUnix()
-		select {
-		case <-h.done:
-			return nil
-		default:
-		}
 		if err != nil {
+			select {
+			case <-h.done:
+				return nil
+			default:
+			}
 			return fmt.Errorf("guest %s: waiting for those who ask: %w", h.Node, err)
 		}
 		served.Go(func() {
@@ -131,6 +131,11 @@ func (h *Host) answer(c *net.UnixConn) {
 
 // obey does what is asked.
 func (h *Host) obey(ctx context.Context, asked *request, out *replies) (status int, info *Info, err error) {
+	select {
+	case <-h.done:
+		return 0, nil, errEnded
+	default:
+	}
 	switch {
 	case len(asked.Exec) > 0:
 		status, err = h.Exec(ctx, stream(out.stdout), stream(out.stderr), asked.Exec...)
