@@ -25,9 +25,7 @@ const (
 // they have booted. Programs at these nodes run in them from then on.
 func (r *rig) boot(memory int, files map[string]string, nodes ...string) {
 	r.Helper()
-	if _, err := need.Find("qemu-system-x86_64"); err != nil {
-		need.Need(r.TB.(*testing.T), err)
-	}
+	need.Program(r, "qemu-system-x86_64")
 	words := []string{must(binary()), "sim", "guest", "--socket", r.name, "--memory", strconv.Itoa(memory)}
 	for inside, file := range files {
 		words = append(words, "--file", file+":"+inside)

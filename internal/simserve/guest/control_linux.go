@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -26,6 +27,13 @@ const FileMax = 64 << 20
 
 // requestMax is the longest request: that of a file, in base64.
 const requestMax = FileMax/3*4 + 1<<20
+
+// RequestTime is how long a connection may take to say what it asks, ReplyTime to take a reply:
+// meanwhile what other programs in the machine print waits.
+const (
+	RequestTime = 10 * time.Second
+	ReplyTime   = time.Minute
+)
 
 // request is what a connection asks: one thing.
 type request struct {
@@ -101,19 +109,9 @@ func (h *Host) Serve(l *net.UnixListener) error {
 
 // answer answers one connection.
 func (h *Host) answer(c *net.UnixConn) {
-	out := &replies{to: json.NewEncoder(c)}
-	uid, err := door.Peer(c)
-	if err == nil {
-		err = (door.Users{}).Admit(uid)
-	}
-	var asked request
-	in := json.NewDecoder(io.LimitReader(c, requestMax))
-	if err == nil {
-		if err = in.Decode(&asked); err != nil {
-			err = fmt.Errorf("a request to a guest: %w", err)
-		}
-	}
+	out := &replies{conn: c}
 	last := reply{Ended: true}
+	asked, err := h.asked(c)
 	if err == nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
@@ -121,12 +119,47 @@ func (h *Host) answer(c *net.UnixConn) {
 			_, _ = c.Read(make([]byte, 1))
 			cancel()
 		}()
-		last.Status, last.Info, err = h.obey(ctx, &asked, out)
+		last.Status, last.Info, err = h.obey(ctx, asked, out)
 	}
 	if err != nil {
 		last.Error = err.Error()
 	}
 	out.send(&last)
+}
+
+// asked is what a connection asks, if it may ask. Who has not said it when the machine ends is not
+// waited for.
+func (h *Host) asked(c *net.UnixConn) (*request, error) {
+	if err := admit(c); err != nil {
+		return nil, err
+	}
+	if err := c.SetReadDeadline(time.Now().Add(RequestTime)); err != nil {
+		return nil, err
+	}
+	said := make(chan struct{})
+	defer close(said)
+	go func() {
+		select {
+		case <-h.done:
+			_ = c.CloseRead()
+		case <-said:
+		}
+	}()
+	var r request
+	if err := json.NewDecoder(io.LimitReader(c, requestMax)).Decode(&r); err != nil {
+		return nil, fmt.Errorf("a request to a guest: %w", err)
+	}
+	return &r, c.SetReadDeadline(time.Time{})
+}
+
+// admit returns an error when root and the own user are not at the other end: neither asks another, nor
+// believes another who has taken the name of a machine's socket.
+func admit(c *net.UnixConn) error {
+	uid, err := door.Peer(c)
+	if err != nil {
+		return err
+	}
+	return door.Users{}.Admit(uid)
 }
 
 // obey does what is asked.
@@ -164,14 +197,16 @@ func (h *Host) obey(ctx context.Context, asked *request, out *replies) (status i
 
 // replies writes replies, one at a time. An error is that of one who has gone.
 type replies struct {
-	mu sync.Mutex
-	to *json.Encoder
+	mu   sync.Mutex
+	conn net.Conn
 }
 
 func (r *replies) send(what *reply) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_ = r.to.Encode(what)
+	if r.conn.SetWriteDeadline(time.Now().Add(ReplyTime)) != nil || json.NewEncoder(r.conn).Encode(what) != nil {
+		r.conn.Close() // so that nothing more waits for it
+	}
 }
 
 func (r *replies) stdout(b []byte) { r.send(&reply{Stdout: b}) }
@@ -199,6 +234,9 @@ func (c Client) ask(ctx context.Context, asked *request, stdout, stderr io.Write
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if err := admit(conn); err != nil {
+		return nil, fmt.Errorf("another user has taken the name of the guest's socket, that of node %s: %w", c.Node, err)
+	}
 	sent := json.NewEncoder(conn).Encode(asked) // who is refused at the door cannot even say this
 	for in := json.NewDecoder(conn); ; {
 		var r reply

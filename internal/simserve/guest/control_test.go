@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -150,6 +151,47 @@ func TestControlRefuses(t *testing.T) {
 	case <-h.Done():
 		t.Error("the machine has ended")
 	default:
+	}
+	// One who says nothing does not hold up the end of the machine.
+	silent, err := net.DialUnix("unix", nil, address(at.Socket, at.Node))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	h.Stop()
+	if _, err := io.ReadAll(silent); err != nil && !errors.Is(err, syscall.ECONNRESET) { // it may not have been accepted
+		t.Error(err)
+	}
+}
+
+// TestControlOfAnother: who has taken the name of a machine's socket, as another user, is told nothing
+// and not believed.
+func TestControlOfAnother(t *testing.T) {
+	at := Client{Socket: fmt.Sprintf("guest-test-%d-%s", os.Getpid(), t.Name()), Node: "red-1"}
+	told := make(chan int, 1)
+	need.AsUser(t, need.Nobody, func() {
+		l, err := Listen(at.Socket, at.Node)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		t.Cleanup(func() { l.Close() })
+		go func() {
+			c, err := l.AcceptUnix()
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			fmt.Fprintln(c, `{"ended":true}`)
+			n, _ := c.Read(make([]byte, 1))
+			told <- n
+		}()
+	})
+	if err := at.Put(t.Context(), "/root/secret", []byte("secret")); err == nil || !strings.Contains(err.Error(), "another user has taken") {
+		t.Errorf("a file for a machine of another: %v", err)
+	}
+	if n := <-told; n != 0 {
+		t.Error("it is told something")
 	}
 }
 

@@ -17,7 +17,6 @@ type Host struct {
 	Node   string      // the host's name, as it was asked for
 	GUID   ib.NodeGUID // of the adapter and of its port: that of the host's port
 	Memory int         // in MB
-	device *plug.Device
 }
 
 // StartHost starts a machine in the place of a host of the fabric that ibwarden sim serves under
@@ -55,7 +54,7 @@ func StartHost(ctx context.Context, socket, node string, o Options) (*Host, erro
 		<-m.done
 		d.Close()
 	}()
-	return &Host{Machine: m, Node: node, GUID: o.GUID, Memory: o.Memory, device: d}, nil
+	return &Host{Machine: m, Node: node, GUID: o.GUID, Memory: o.Memory}, nil
 }
 
 // hostName is a host name made of a node's description, or else of its name.

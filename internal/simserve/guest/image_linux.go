@@ -30,7 +30,7 @@ var Tools = []string{
 	"infiniband-diags", "librdmacm1", "rdmacm-utils",
 }
 
-// needed are the packages without which those of a name do not run, of which more is in a machine.
+// needed are, by the name of a package, those that it does not run without.
 var needed = map[string][]string{"opensm": {
 	"libopensm9", "libosmcomp5", "libosmvendor5", "libwrap0", "libnsl2", "libtirpc3",
 	"libgssapi-krb5-2", "libkrb5-3", "libk5crypto3", "libkrb5support0", "libcom-err2", "libkeyutils1",

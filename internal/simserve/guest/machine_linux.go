@@ -91,6 +91,11 @@ func Start(ctx context.Context, o Options) (*Machine, error) {
 	if strings.ContainsAny(o.Name, " \t\n\"") || o.Name == "" {
 		return nil, fmt.Errorf("guest %q: want a host name", o.Name)
 	}
+	root, err := o.root()
+	if err != nil {
+		return nil, fmt.Errorf("guest %s: %w", o.Name, err)
+	}
+	defer root.Close()
 	var ours [4]*net.UnixConn
 	var theirs [4]*os.File
 	for i := range ours {
@@ -106,11 +111,6 @@ func Start(ctx context.Context, o Options) (*Machine, error) {
 		console: ours[1],
 		done:    make(chan struct{}),
 	}
-	root, err := o.root()
-	if err != nil {
-		return nil, fmt.Errorf("guest %s: %w", o.Name, err)
-	}
-	defer root.Close()
 	var failed bytes.Buffer
 	m.cmd = exec.Command(qemuProgram, arguments(o)...)
 	m.cmd.ExtraFiles, m.cmd.Stdout, m.cmd.Stderr = append(theirs[:], root), &failed, &failed
