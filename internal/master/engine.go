@@ -198,6 +198,7 @@ func (m *Engine) follow(now time.Duration) {
 			m.readSubnet(nil)
 		}
 	}
+	m.admin.SetChanging(now, !m.manager.Settled())
 	if claims, version := m.manager.Claims(); version != m.claimed {
 		m.claimed = version
 		m.setClaims(claims)

@@ -67,6 +67,9 @@ func (s *Server) join(q *request, r *sa.MCMemberRecord) {
 	}
 	r.SL = s.view.Levels.GroupLevel(r.SL)
 	g, m, status := s.groups.Join(j, r, q.mask)
+	if status == sa.StatusRequestInvalid && s.hold(q) {
+		return
+	}
 	if status != mad.StatusOK {
 		s.reply(q, status, nil)
 		return

@@ -69,6 +69,9 @@ func (s *Server) begin(now time.Duration, r *requester, from mad.Address, head *
 		s.counts.Dropped++ // its answer is on the way
 		return
 	}
+	if s.isUnknown(from) && s.hold(&q) {
+		return
+	}
 	status := s.admit(&q)
 	if status == mad.StatusOK && busy {
 		s.counts.Busy++
@@ -91,6 +94,9 @@ func (s *Server) begin(now time.Duration, r *requester, from mad.Address, head *
 	}
 	r.spend(&s.config.Limits, s.config.Limits.Work-q.budget)
 }
+
+// isUnknown reports whether the server does not know, or not yet, whose a LID is.
+func (s *Server) isUnknown(from mad.Address) bool { return s.view == nil || s.view.At(from.LID) == nil }
 
 // isChange reports whether a method registers or ends something.
 func isChange(m mad.Method) bool { return m == mad.MethodSet || m == mad.MethodDelete }

@@ -30,6 +30,7 @@ type Server struct {
 	byPort  []*requester // those of askers, by visibility.Port.Index, as they come
 	nobody  requester    // all of those who have no port
 	lines   lines
+	held    heldJoins
 	kind    int                         // of what leaves next
 	claims  map[ib.LID][]*observed.Port // SetClaims
 	out     queue
@@ -90,6 +91,7 @@ func (s *Server) SetSubnet(now time.Duration, x observed.Subnet) (errs []error) 
 	s.subject.View, s.partial = s.view, x.Partial
 	s.byPort = make([]*requester, len(s.view.Ports))
 	if x.Partial {
+		s.retry(now)
 		return nil // nobody has left
 	}
 	s.groups.SetLastMLID(s.lastMLID())
@@ -111,6 +113,7 @@ func (s *Server) SetSubnet(now time.Duration, x observed.Subnet) (errs []error) 
 		s.reportPorts(now, old)
 	}
 	s.reportGroups(now)
+	s.retry(now)
 	return errs
 }
 
@@ -214,6 +217,7 @@ func (s *Server) Expire(now time.Duration) {
 	s.rmpp.Expire(now)
 	s.rmpp.Ended() // an answer that did not get through is asked for again
 	s.expireReports(now)
+	s.expireHeld(now)
 	if s.store.expire(now) {
 		s.version++
 	}
@@ -225,7 +229,7 @@ func (s *Server) Deadline() (due time.Duration, ok bool) {
 	if s.lines.cut {
 		return 0, true
 	}
-	for _, next := range []func() (time.Duration, bool){s.rmpp.Deadline, s.reports.deadline, s.store.deadline} {
+	for _, next := range []func() (time.Duration, bool){s.rmpp.Deadline, s.reports.deadline, s.store.deadline, s.held.deadline} {
 		if at, some := next(); some && (!ok || at < due) {
 			due, ok = at, true
 		}
