@@ -146,15 +146,22 @@ func (s *Store) writeLease(ctx context.Context, gives bool) error {
 	key := s.leaseKey()
 	// An older version takes the store over without the lease: so the epoch is looked at too.
 	state := clientv3.OpGet(s.prefix + "state")
-	r, _, err := s.txn(ctx, []clientv3.Cmp{clientv3.Compare(clientv3.Value(key), "=", string(is))}, []clientv3.Op{clientv3.OpPut(key, string(data)), state}, state)
+	r, _, err := s.txn(ctx, []clientv3.Cmp{clientv3.Compare(clientv3.Value(key), "=", string(is))},
+		[]clientv3.Op{clientv3.OpPut(key, string(data)), state}, clientv3.OpGet(key), state)
 	if err != nil {
 		return s.explain(ctx, err)
+	}
+	// Where the answer of one member was late and another was asked, it is written already.
+	written := r.Succeeded
+	if !written {
+		kvs := r.Responses[0].GetResponseRange().Kvs
+		written = len(kvs) == 1 && string(kvs[0].Value) == string(data)
 	}
 	at, err := s.decodeState(r.Responses[len(r.Responses)-1].GetResponseRange())
 	switch {
 	case err != nil:
 		return err
-	case !r.Succeeded || at.Epoch != mine.Epoch:
+	case !written || at.Epoch != mine.Epoch:
 		return store.Fenced(mine.Epoch, &at.State)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/ibwarden/ibwarden/internal/store"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // TestLease: who takes the lease at the version that he saw has it, alone; its holder renews
@@ -135,5 +136,35 @@ func TestOneTakesTheLease(t *testing.T) {
 	all.Wait()
 	if took != 1 {
 		t.Errorf("%d have taken it, want 1", took)
+	}
+}
+
+// TestLeaseAnswerLost: what was done, and whose answer was lost, is not refused when it is asked of
+// another member.
+func TestLeaseAnswerLost(t *testing.T) {
+	need.Long(t, "a cluster of its own; a share: TestLease")
+	t.Parallel()
+	c := startCluster(t)
+	s := c.place(t).Open(t).(*Store)
+	defer s.Close()
+	version := int64(0)
+	for range 3 {
+		if _, err := s.AcquireLease(t.Context(), "a", version, time.Second); err != nil {
+			t.Fatal(err)
+		}
+		for i, do := range []func(context.Context) error{s.RenewLease, s.GiveLease} {
+			c.losing(t, []string{"renewed", "given up"}[i], func() error {
+				answered(t, func() error { return do(t.Context()) }) // each member may lose one
+				return nil
+			})
+		}
+		if err := s.RenewLease(t.Context()); !errors.Is(err, store.ErrFenced) {
+			t.Errorf("renewed after it was given up: %v", err)
+		}
+		r, err := s.get(t.Context(), s.leaseKey(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		version = r.Kvs[0].ModRevision
 	}
 }
