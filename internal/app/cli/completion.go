@@ -94,15 +94,17 @@ var arguments = map[string]function{
 // AddCompletion tells shells the words of flags and arguments, of a command and of those below
 // it.
 func AddCompletion(c *cobra.Command) {
-	for name, list := range words {
-		register(c, name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))
-	}
-	for name, f := range completionFlags {
-		register(c, name, f)
-	}
 	c.LocalFlags().VisitAll(func(flag *pflag.Flag) {
-		if flagsOf[c.CommandPath()+" --"+flag.Name] != nil && completionFlags[flag.Name] == nil {
-			register(c, flag.Name, nil)
+		f := flagsOf[c.CommandPath()+" --"+flag.Name]
+		if f == nil {
+			f = completionFlags[flag.Name]
+		}
+		if list := words[flag.Name]; f == nil && list != nil {
+			f = cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
+		}
+		if f != nil {
+			// An error would mean that it is there twice.
+			_ = c.RegisterFlagCompletionFunc(flag.Name, f)
 		}
 	})
 	if f := arguments[c.CommandPath()]; f != nil {
@@ -110,17 +112,6 @@ func AddCompletion(c *cobra.Command) {
 	}
 	for _, sub := range c.Commands() {
 		AddCompletion(sub)
-	}
-}
-
-// register tells of a flag of this command; one that it has from above is told there.
-func register(c *cobra.Command, name string, f function) {
-	if c.LocalFlags().Lookup(name) != nil {
-		if own := flagsOf[c.CommandPath()+" --"+name]; own != nil {
-			f = own
-		}
-		// An error would mean that it was told twice.
-		_ = c.RegisterFlagCompletionFunc(name, f)
 	}
 }
 

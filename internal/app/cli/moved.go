@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,6 +38,12 @@ var movedCommands = []movedCommand{
 	{"token", "tenant token"},
 	{"undrain", "drain end"},
 	{"watch", "show events --follow"},
+}
+
+// mayBeMoved reports whether a word of a command line may be an old name: most have none, and the trees
+// that addMoved makes take longer than all else that happens before a command runs.
+func mayBeMoved(word string) bool {
+	return slices.ContainsFunc(movedCommands, func(m movedCommand) bool { return m.old == word })
 }
 
 // addMoved adds the old names to the top level, hidden. A command has one parent, so each is taken

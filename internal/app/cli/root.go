@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -28,13 +29,16 @@ const gcPercent = 30
 
 // Main runs the command line and returns the exit status.
 func Main(args []string, stdout, stderr io.Writer) int {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
 	ctx, stop := terminal.Interruptible(context.Background())
 	defer stop()
 	var options telemetry.LogOptions
-	root := newRoot(&options)
+	root := newTree(&options)
+	if slices.ContainsFunc(args, mayBeMoved) {
+		root = newRoot(&options)
+	}
+	if os.Getenv("GOGC") == "" { // not for what makes the tree: it would be collected many times
+		debug.SetGCPercent(gcPercent)
+	}
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	log := options.Default(stderr)
