@@ -4,7 +4,7 @@ FUZZTIME  ?= 5s
 # Debian packages that tests run beside ibwarden, and those that only long tests need: of packages, and
 # of Linux machines. make test leaves these out.
 PACKAGES  := curl opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus chromium fonts-dejavu-core
-LONG := lintian rpm rpmlint cpio mandoc zsh fish mmdebstrap systemd-container qemu-system-x86
+LONG := slurmctld slurm-client lintian rpm rpmlint cpio mandoc zsh fish mmdebstrap systemd-container qemu-system-x86
 # Directories with a module of their own, which make test and make lint look at too.
 MODULES   := kubernetes packaging website
 

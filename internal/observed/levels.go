@@ -125,7 +125,7 @@ func (g *graph) layout() LevelLayout {
 	for x := range order {
 		order[x] = int32(x)
 	}
-	slices.SortStableFunc(order[:named], func(a, b int32) int { return natural(names[a], names[b]) })
+	slices.SortStableFunc(order[:named], func(a, b int32) int { return CompareNames(names[a], names[b]) })
 	place := make([]int32, len(names))
 	for i, x := range order {
 		place[x] = int32(i)

@@ -95,8 +95,8 @@ func within(sorted []string, prefix string) (n int) {
 	return n
 }
 
-// natural orders names as people do: leaf-2 before leaf-10.
-func natural(a, b string) int {
+// CompareNames orders names as people do: leaf-2 before leaf-10.
+func CompareNames(a, b string) int {
 	x, y := a, b
 	for len(x) > 0 && len(y) > 0 {
 		if isDigit(x[0]) && isDigit(y[0]) {

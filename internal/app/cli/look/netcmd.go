@@ -1,4 +1,4 @@
-// This file implements `ibwarden show topology`: a fabric as ibnetdiscover prints it.
+// This file implements `ibwarden show topology`, and prints a fabric as ibnetdiscover does.
 
 package look
 
@@ -19,7 +19,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
-// formatIbnetdiscover is the one value of --format.
+// formatIbnetdiscover is --format without being asked.
 const formatIbnetdiscover = "ibnetdiscover"
 
 // NetCommand returns the command. Add adds the flags that say what is read, read reads it; help says
@@ -27,25 +27,36 @@ const formatIbnetdiscover = "ibnetdiscover"
 func NetCommand(add func(*cobra.Command), read func(*cobra.Command, sweep.Options) (*snapshot.Snapshot, error), help string) *cobra.Command {
 	var format string
 	c := &cobra.Command{
-		Use: "topology", Short: "Show the fabric as ibnetdiscover prints it", Args: cobra.NoArgs,
-		Long: `Show the fabric as ibnetdiscover prints it: nodes, cables, LIDs and rates, in the same order
-and to the same letter but for the time. Programs that read ibnetdiscover's output take
-it, and so do --fabric sim:FILE and ibwarden topology; ibnetdiscover itself finds
-nothing where ports have M_Keys, unless ibwarden keys exec runs it.
+		Use: "topology", Short: "Show the fabric as other programs read it", Args: cobra.NoArgs,
+		Long: `Show the fabric as another program reads it (--format):
+  ibnetdiscover   as ibnetdiscover prints it, in the same order and to the same letter but for
+                  the time: for Topograph, --fabric sim:FILE and ibwarden topology.
+                  ibnetdiscover itself finds nothing where ports have M_Keys, unless
+                  ibwarden keys exec runs it
+  slurm           topology.conf of Slurm's topology/tree
+  slurm-yaml      topology.yaml of Slurm 25.05 and later
+  kubernetes      labels of nodes, as Topograph sets them: kubectl apply --server-side -f
+  dot, graphml    a graph, for Graphviz, NetworkX, Gephi
+
+A scheduler gets a tree: leaves with their hosts, pods if there are any, and a root. Leaves that
+a host has in common (rails, planes) are one, with the name of the first. A host has the
+name that its description begins with, and can choose it: where two adapters have the
+same description, or a description is no name, a comment says so and they are not listed.
 
 ` + help,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if format != formatIbnetdiscover {
-				return terminal.WithMisuse(fmt.Errorf("--format %q: want %s", format, formatIbnetdiscover))
+			write := formats[format]
+			if write == nil {
+				return terminal.WithMisuse(fmt.Errorf("--format %q: want one of %s", format, formatNames()))
 			}
 			if as := c.Flags().Lookup("json"); as != nil && as.Value.String() == "true" {
-				return terminal.WithMisuse(fmt.Errorf("--json: the format is that of ibnetdiscover; ibwarden show nodes --json and show links --json have what is in it"))
+				return terminal.WithMisuse(fmt.Errorf("--json: --format says how it is printed; ibwarden show nodes --json and show links --json have what is in it"))
 			}
 			s, err := read(c, sweep.Options{})
 			if err != nil {
 				return err
 			}
-			if err := Write(c.OutOrStdout(), s.Fabric, s.ReadAt); err != nil {
+			if err := write(c.OutOrStdout(), s.Fabric, s.ReadAt); err != nil {
 				return terminal.WithBad(err)
 			}
 			if n := len(s.Faults); n > 0 {
@@ -55,7 +66,7 @@ nothing where ports have M_Keys, unless ibwarden keys exec runs it.
 		},
 	}
 	add(c)
-	c.Flags().StringVar(&format, "format", formatIbnetdiscover, "how it is printed: "+formatIbnetdiscover)
+	c.Flags().StringVar(&format, "format", formatIbnetdiscover, "how it is printed: "+formatNames())
 	return c
 }
 
@@ -167,8 +178,12 @@ func writePort(out io.Writer, p *observed.Port) {
 	if end {
 		fmt.Fprintf(out, "lid %d lmc %d ", p.Info.LID, p.Info.LMC)
 	}
-	rate := topology.Rates{Width: uint8(p.Info.LinkWidthActive), Speed: uint8(p.Info.LinkSpeedActive), ExtSpeed: uint8(p.Info.LinkSpeedExtActive)}
-	fmt.Fprintf(out, "%s lid %d %v\n", quoted(peer.Node), peer.Agent().Info.LID, rate)
+	fmt.Fprintf(out, "%s lid %d %v\n", quoted(peer.Node), peer.Agent().Info.LID, rateOf(p))
+}
+
+// rateOf is width and speed of a link as ibnetdiscover prints them.
+func rateOf(p *observed.Port) topology.Rates {
+	return topology.Rates{Width: uint8(p.Info.LinkWidthActive), Speed: uint8(p.Info.LinkSpeedActive), ExtSpeed: uint8(p.Info.LinkSpeedExtActive)}
 }
 
 // named is a node's identifier.
