@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // volatile are texts that differ between two services without anybody's doing: times, what is
@@ -166,7 +168,7 @@ func (w *twins) writes() call {
 // events and all counts in them, are the same bytes but for times whether others change something
 // meanwhile or not. The provider's numbers are those of the store.
 func TestOthersDoNotCount(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range need.Share[uint64](1, 4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			w := newTwins(t, seed)
 			for range 60 {

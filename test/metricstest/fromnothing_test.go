@@ -21,6 +21,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/metrics"
 	"github.com/ibwarden/ibwarden/internal/perfmgr"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // program is what a program of ibwarden exports, from its start: before its engine has turned there
@@ -195,6 +196,7 @@ func ruleTest(name string, before, first, second map[string]float64, again bool,
 // the life of a program, whose first scrapes came before its engine turned; and a program that
 // starts and is in order raises none. The samples are those of the collectors.
 func TestAlertsFromNothing(t *testing.T) {
+	need.Long(t, "each alert from nothing, by Prometheus; a share: TestAlerts")
 	var file strings.Builder
 	rules, err := filepath.Abs(filepath.Join(monitoring, "ibwarden.rules.yml"))
 	if err != nil {

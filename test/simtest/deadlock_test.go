@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // stillFor is how long nothing arrives before it is said that nothing moves: a hundred times
@@ -60,18 +61,22 @@ func TestNoPacketWaitsForEver(t *testing.T) {
 		engine    routing.Engine
 		spec      string
 		deadlocks bool
+		long      bool
 	}{
-		{routing.MinHop, "torus,x=5,y=5,hosts=3", true}, // the test can fail
-		{routing.UpDown, "torus,x=5,y=5,hosts=3", false},
-		{routing.DOR, "torus,x=5,y=5,hosts=3", false},
-		{routing.DFSSSP, "torus,x=5,y=5,hosts=3", false},
-		{routing.DFSSSP, "random,switches=12,hosts=36,seed=3", false},
-		{routing.FatTree, "fattree,radix=8,levels=3", false},
-		{routing.Auto, "torus,x=6,y=5,hosts=2", false},
-		{routing.Dragonfly, "dragonfly,groups=6,leafs=3,spines=2,hosts=3", false},
-		{routing.DFSSSP, "dragonfly,groups=6,leafs=3,spines=2,hosts=3", false},
+		{routing.MinHop, "torus,x=5,y=5,hosts=3", true, false}, // the test can fail
+		{routing.UpDown, "torus,x=5,y=5,hosts=3", false, true},
+		{routing.DOR, "torus,x=5,y=5,hosts=3", false, false},
+		{routing.DFSSSP, "torus,x=5,y=5,hosts=3", false, true},
+		{routing.DFSSSP, "random,switches=12,hosts=36,seed=3", false, false},
+		{routing.FatTree, "fattree,radix=8,levels=3", false, true},
+		{routing.Auto, "torus,x=6,y=5,hosts=2", false, true},
+		{routing.Dragonfly, "dragonfly,groups=6,leafs=3,spines=2,hosts=3", false, true},
+		{routing.DFSSSP, "dragonfly,groups=6,leafs=3,spines=2,hosts=3", false, true},
 	} {
 		t.Run(fmt.Sprintf("%s on %s", c.engine, c.spec), func(t *testing.T) {
+			if c.long {
+				need.Long(t, "a fabric under full load; a share: the other engines and fabrics")
+			}
 			w := bringUp(t, setup{
 				list:    generate(t, c.spec),
 				policy:  &policy.Policy{Default: policy.Full, Settings: &forever},

@@ -16,6 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 const (
@@ -111,17 +112,21 @@ func TestNoPacketOfGroupsWaitsForEver(t *testing.T) {
 		spec      string
 		asUnicast bool // hosts send to groups on the level of paths in their switch
 		deadlocks bool
+		long      bool
 	}{
-		{routing.MinHop, "torus,x=5,y=5,hosts=2", false, true}, // the test can fail
-		{routing.DOR, "torus,x=5,y=5,hosts=2", true, true},
-		{routing.DOR, "torus,x=5,y=5,hosts=2", false, false},
-		{routing.UpDown, "torus,x=5,y=5,hosts=2", false, false},
-		{routing.DFSSSP, "torus,x=5,y=5,hosts=2", false, false},
-		{routing.DFSSSP, "random,switches=12,hosts=36,seed=3", false, false},
-		{routing.FatTree, "fattree,radix=6,levels=3", false, false},
-		{routing.Dragonfly, "dragonfly,groups=6,leafs=3,spines=2,hosts=2", false, false},
+		{routing.MinHop, "torus,x=5,y=5,hosts=2", false, true, true}, // the test can fail
+		{routing.DOR, "torus,x=5,y=5,hosts=2", true, true, false},
+		{routing.DOR, "torus,x=5,y=5,hosts=2", false, false, false},
+		{routing.UpDown, "torus,x=5,y=5,hosts=2", false, false, true},
+		{routing.DFSSSP, "torus,x=5,y=5,hosts=2", false, false, true},
+		{routing.DFSSSP, "random,switches=12,hosts=36,seed=3", false, false, true},
+		{routing.FatTree, "fattree,radix=6,levels=3", false, false, true},
+		{routing.Dragonfly, "dragonfly,groups=6,leafs=3,spines=2,hosts=2", false, false, true},
 	} {
 		t.Run(fmt.Sprintf("%s on %s %v", c.engine, c.spec, c.asUnicast), func(t *testing.T) {
+			if c.long {
+				need.Long(t, "a fabric under full load; a share: DOR on a torus")
+			}
 			w := bringUp(t, setup{
 				list:    generate(t, c.spec),
 				policy:  &policy.Policy{Default: policy.Full, Settings: &forever},

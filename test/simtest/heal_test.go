@@ -195,7 +195,7 @@ func TestHeals(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			var took []time.Duration
 			behind := 0
-			for n := range need.Rounds(need.Share[uint64](10, 100), 1000) {
+			for n := range need.Rounds(need.Share[uint64](3, 100), 1000) {
 				c := x.manager()
 				c.Limits = x.limits
 				after, faults := healed(t, seed+n, c)

@@ -34,7 +34,7 @@ type run struct {
 // makes 100,000. It goes on with further seeds, up to mostRuns times as many, until everything
 // was done and refused often enough: what is rare is not left to the seed.
 func TestACallerGetsAndSeesWhatTheModelSays(t *testing.T) {
-	runs, length, least := 10, 1200, 1
+	runs, length, least := need.Share(4, 10), 1200, 1
 	if need.Soak() {
 		runs, length, least = 100, 1000, 20
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 const (
@@ -80,6 +81,7 @@ func TestBigSite(t *testing.T) {
 }
 
 func TestAllFull(t *testing.T) {
+	need.Long(t, "11,664 hosts; a share: TestBigSite")
 	s := newBigSite()
 	s.allFull()
 	p := Prove(s.f, s.allowed)

@@ -334,7 +334,7 @@ func TestVerdictText(t *testing.T) {
 // TestAgainstOracle compares proofs of random fabrics, most of them in
 // disorder, with the oracle.
 func TestAgainstOracle(t *testing.T) {
-	fabrics := need.Share(2500, 10000)
+	fabrics := need.Share(800, 10000)
 	seed := rand.Uint64()
 	t.Logf("seed %#x", seed)
 	verdicts := map[Verdict]int{}

@@ -22,7 +22,7 @@ func pairsWanted() int {
 	if need.Soak() {
 		return 10_000_000
 	}
-	return 60_000
+	return need.Share(20_000, 60_000)
 }
 
 // allKeys are all that anybody in a world holds.
