@@ -256,7 +256,7 @@ func TestNoForeignFactInAnyAnswer(t *testing.T) {
 	w.strangers(ops)
 	w.subjects = []*lairPort{w.ports[0], w.ports[1], w.ports[4], w.ports[8], w.ports[9], w.ports[10], w.ports[12], w.ports[16]} // those of the steps, and one
 	look("before", sightCallers)
-	const shownShort = 3 // with -short one look in so many is taken
+	const shownShort = 6 // with -short one look in so many is taken
 	for i, step := range w.steps() {
 		step.do()
 		if w.tell(); t.Failed() {

@@ -239,7 +239,7 @@ func (w *world) checkAgainst(x whole, lossy bool) {
 // comes to: the same writes, the same proof with the same witnesses, the same
 // warnings; whatever happens to the fabric meanwhile.
 func TestIncrementalPassEqualsFullPass(t *testing.T) {
-	seeds, steps := need.Share[uint64](8, 40), 50
+	seeds, steps := need.Share[uint64](3, 40), 50
 	if os.Getenv("IBWARDEN_SOAK") != "" {
 		seeds, steps = 200, 200
 	}
