@@ -170,6 +170,8 @@ func TestLink(t *testing.T) {
 		{"poll", func() { d.set(regIBCCtrl, cmd|2<<16); d.later(TrainTime) }, 0x11, []bool{true}},
 		{"sleep", func() { d.set(regIBCCtrl, cmd|3<<16) }, 0x05, []bool{false}},
 		{"poll again", func() { d.set(regIBCCtrl, cmd|2<<16); d.later(TrainTime) }, 0x11, []bool{true}},
+		{"sleep, as the driver writes it for an SMP", func() { d.set(regIBCCtrl, cmd|1<<18|3<<16) }, 0x05, []bool{false}},
+		{"and poll", func() { d.set(regIBCCtrl, cmd|2<<16); d.later(TrainTime) }, 0x11, []bool{true}},
 		{"down, where that is to sleep", func() { d.set(regIBCCtrl, cmd|1<<18|ibcDefaultSlp) }, 0x05, []bool{false}},
 		{"LinkEn ends", func() { d.set(regControl, 0) }, 0x00, nil},
 		{"commands without LinkEn", func() { d.set(regIBCCtrl, cmd|2<<16) }, 0x00, nil},
