@@ -453,6 +453,24 @@ func TestInterrupts(t *testing.T) {
 	}
 }
 
+// An error that comes while the driver handles one interrupts again: what it clears is what it has seen.
+func TestErrorWhileOneIsHandled(t *testing.T) {
+	d := loaded(t)
+	d.LinkError(LinkRecovery)
+	seen := d.get(regErrStatus)
+	d.set(regErrClear, seen)
+	d.LinkError(LinkRecovery)
+	d.set(regIntClear, intError)
+	if d.get(regIntStatus)&intError == 0 {
+		t.Errorf("ErrStatus %#x, and no interrupt", d.get(regErrStatus))
+	}
+	d.set(regErrClear, seen)
+	d.set(regIntClear, intError)
+	if d.get(regIntStatus)&intError != 0 {
+		t.Error("an interrupt without an error")
+	}
+}
+
 func TestReset(t *testing.T) {
 	d := active(t)
 	d.send(3, datagram(t, 0x8001, 100, nil), 8)
