@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/packet"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 )
 
@@ -219,5 +220,43 @@ func TestPKeyViolationDetails(t *testing.T) {
 	}
 	if name := fmt.Sprint(n.last().reason); name != "P_Key base" {
 		t.Errorf("reason %q", name)
+	}
+}
+
+// TestQP1ThatNobodyOpened: a port checks and counts the keys of what comes for its QP1 whether or not a
+// program takes it, as a port of Linux has QP1 from the start.
+func TestQP1ThatNobodyOpened(t *testing.T) {
+	for _, x := range []struct {
+		name       string
+		pkey       ib.PKey
+		qkey       ib.QKey
+		want       endpoint.Reason
+		bad        endpoint.ViolationKind
+		wrongPKeys uint32
+		wrongQKeys uint32
+	}{
+		{"QP-16 QP-28 another partition", 0x8002, ib.QKeyGSI, endpoint.ReasonPKeyBase, endpoint.BadPKey, 1, 0},
+		{"QP-16 QP-28 limited members both", 0x0003, ib.QKeyGSI, endpoint.ReasonMembership, endpoint.BadPKey, 1, 0},
+		{"QK-24 wrong P_Key and Q_Key", 0x8002, 1, endpoint.ReasonPKeyBase, endpoint.BadPKey, 1, 0},
+		{"QK-12 wrong Q_Key", 0x8003, 1, endpoint.ReasonQKey, endpoint.BadQKey, 0, 1},
+		{"QP-16 right keys", 0x8003, ib.QKeyGSI, endpoint.ReasonNoQP, 0, 0, 0},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			n := newNet(t)
+			to := n.node(counters, newPort(2, 0x8001, 0x0003))
+			b, v, err := packet.Append(nil, packet.OpCodeUDSendOnly, false, make([]byte, 256))
+			must(t, err)
+			v.LRH.SetSLID(1)
+			v.LRH.SetDLID(2)
+			v.BTH.SetDestQP(ib.QP1)
+			v.BTH.SetPKey(x.pkey)
+			v.DETH.SetQKey(x.qkey)
+			v.DETH.SetSrcQP(ib.QP1)
+			must(t, packet.Seal(b))
+			if got := n.arrive(to, 1, b); got.reason != x.want || got.bad != x.bad {
+				t.Errorf("%v, violation %d: want %v, %d", got.reason, got.bad, x.want, x.bad)
+			}
+			wantCounters(t, to, x.wrongPKeys, x.wrongQKeys)
+		})
 	}
 }

@@ -118,6 +118,8 @@ func (d *Device) receive(now time.Duration, p *port, v *packet.View, bytes []byt
 	}
 	q := p.find(d, qpn)
 	switch {
+	case q == nil && qpn == ib.QP1 && transport == packet.UD:
+		return d.receiveAtQP1(p, v)
 	case q == nil:
 		return ReasonNoQP
 	case q.attr.Port != p.number:
@@ -139,6 +141,18 @@ func (d *Device) receive(now time.Duration, p *port, v *packet.View, bytes []byt
 		return d.violated(BadQKey, v, ReasonQKey)
 	}
 	return q.deliver(v, index)
+}
+
+// receiveAtQP1 checks the keys of a datagram for QP1 that nobody here takes: every port has QP1, and
+// counts there what has the wrong keys, whatever programs have opened.
+func (d *Device) receiveAtQP1(p *port, v *packet.View) Reason {
+	if r, _ := p.checkAnyPKey(v.BTH.PKey()); r != Taken {
+		return d.violated(BadPKey, v, r)
+	}
+	if v.DETH.QKey() != ib.QKeyGSI {
+		return d.violated(BadQKey, v, ReasonQKey)
+	}
+	return ReasonNoQP
 }
 
 // outcomes are the reasons that a ConnectionOutcome stands for.
@@ -218,17 +232,22 @@ func (c *context) checkPKey(v *packet.View) (Reason, uint16) {
 	case SMI:
 		return Taken, 0 // a member of all partitions
 	case GSI:
-		worst := ReasonPKeyBase
-		for i, entry := range c.port().PKeys() {
-			r := compare(key, entry)
-			if r == Taken {
-				return Taken, uint16(i)
-			}
-			worst = max(worst, r)
-		}
-		return worst, 0
+		return c.port().checkAnyPKey(key)
 	}
 	return compare(key, c.port().key(c.attr.PKeyIndex)), c.attr.PKeyIndex
+}
+
+// checkAnyPKey compares a key with all entries of the port's table, and tells the entry that decided.
+func (p *port) checkAnyPKey(key ib.PKey) (Reason, uint16) {
+	worst := ReasonPKeyBase
+	for i, entry := range p.PKeys() {
+		r := compare(key, entry)
+		if r == Taken {
+			return Taken, uint16(i)
+		}
+		worst = max(worst, r)
+	}
+	return worst, 0
 }
 
 // compare checks the partition first and then the membership.

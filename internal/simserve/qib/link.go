@@ -113,7 +113,8 @@ func (a *Adapter) command(v uint64) {
 	case 3:
 		a.rest(trainSleeping)
 	}
-	switch link := v >> 18 & 3; {
+	switch link, init := v>>18&3, v>>16&3; {
+	case link == 1 && init != 0: // down is what init has done, and it says to which state
 	case link == 1 && a.training != trainDisabled && v&ibcDefaultSlp != 0:
 		a.rest(trainSleeping)
 	case link == 1 && a.training != trainDisabled:

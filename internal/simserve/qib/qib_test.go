@@ -170,6 +170,8 @@ func TestLink(t *testing.T) {
 		{"poll", func() { d.set(regIBCCtrl, cmd|2<<16); d.later(TrainTime) }, 0x11, []bool{true}},
 		{"sleep", func() { d.set(regIBCCtrl, cmd|3<<16) }, 0x05, []bool{false}},
 		{"poll again", func() { d.set(regIBCCtrl, cmd|2<<16); d.later(TrainTime) }, 0x11, []bool{true}},
+		{"sleep, as the driver writes it for an SMP", func() { d.set(regIBCCtrl, cmd|1<<18|3<<16) }, 0x05, []bool{false}},
+		{"and poll", func() { d.set(regIBCCtrl, cmd|2<<16); d.later(TrainTime) }, 0x11, []bool{true}},
 		{"down, where that is to sleep", func() { d.set(regIBCCtrl, cmd|1<<18|ibcDefaultSlp) }, 0x05, []bool{false}},
 		{"LinkEn ends", func() { d.set(regControl, 0) }, 0x00, nil},
 		{"commands without LinkEn", func() { d.set(regIBCCtrl, cmd|2<<16) }, 0x00, nil},
@@ -448,6 +450,24 @@ func TestInterrupts(t *testing.T) {
 	d.events()
 	if d.interrupts != 3 || d.get(regIntStatus) != intError || d.get(counterBase+uint32(SymbolError)) != 1 {
 		t.Errorf("%d interrupts, status %#x after an error on the cable", d.interrupts, d.get(regIntStatus))
+	}
+}
+
+// An error that comes while the driver handles one interrupts again: what it clears is what it has seen.
+func TestErrorWhileOneIsHandled(t *testing.T) {
+	d := loaded(t)
+	d.LinkError(LinkRecovery)
+	seen := d.get(regErrStatus)
+	d.set(regErrClear, seen)
+	d.LinkError(LinkRecovery)
+	d.set(regIntClear, intError)
+	if d.get(regIntStatus)&intError == 0 {
+		t.Errorf("ErrStatus %#x, and no interrupt", d.get(regErrStatus))
+	}
+	d.set(regErrClear, seen)
+	d.set(regIntClear, intError)
+	if d.get(regIntStatus)&intError != 0 {
+		t.Error("an interrupt without an error")
 	}
 }
 

@@ -221,6 +221,9 @@ func (a *Adapter) writeRegister(at uint32, v uint64) {
 	case regIntClear:
 		a.regs[regIntStatus/8] &^= v
 		a.interrupt()
+		if v&intError != 0 {
+			a.raise(a.regs[regErrStatus/8]) // one that came since the driver cleared the errors it saw
+		}
 	case regErrMask:
 		a.regs[at/8] = v
 		a.raise(a.regs[regErrStatus/8])
