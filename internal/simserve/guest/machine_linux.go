@@ -56,6 +56,7 @@ type Options struct {
 	End     qib.End     // widths and speeds of the port; zero for those of the adapter
 	// Files are more files that it boots with, below /: their content by their path. They take memory.
 	Files map[string][]byte
+	Lie   Lie
 }
 
 // Machine is one that runs.
