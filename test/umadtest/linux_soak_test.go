@@ -1,11 +1,8 @@
 package umadtest
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,60 +20,6 @@ func soakLinux(t *testing.T) {
 }
 
 const linuxPort = "/sys/class/infiniband/qib0/ports/1/"
-
-// tables are the P_Keys of every port, in order, as a simulated host reads them.
-func (r *rig) tables() map[string]string {
-	r.Helper()
-	var d struct {
-		PKeys []struct {
-			Node  string
-			GUID  string
-			Port  int
-			PKeys []string
-		} `json:"pkeys"`
-	}
-	text := r.ask("red-2", must(binary()), "show", "pkeys", "--fabric", "umad", "--json")
-	if err := json.Unmarshal([]byte(text), &d); err != nil {
-		r.Fatal(err)
-	}
-	out := map[string]string{}
-	for _, t := range d.PKeys {
-		out[fmt.Sprint(t.Node, " ", t.Port)] = fmt.Sprint(slices.Sorted(slices.Values(t.PKeys)))
-	}
-	return out
-}
-
-// TestOpenSMInLinux: Debian's OpenSM and ibwarden, each in a Linux machine at the same place, write the
-// same P_Keys to all ports, and answer a third machine's saquery with the same nodes.
-func TestOpenSMInLinux(t *testing.T) {
-	soakLinux(t)
-	const partitions = "Default=0x7fff,ipoib: ALL=limited, SELF=full;\nred=0x10,ipoib: %s=full, %s=full;\nblue=0x20: %s=full, %s=limited;\n"
-	var tables [2]map[string]string
-	var nodes [2][]string
-	for i, manager := range []string{
-		"opensm -B -e -P /root/partitions.conf -f /root/log >/dev/null 2>&1 </dev/null",
-		"cd /root && ./ibwarden run --fabric umad --policy partitions.conf --data data --profile basic --quarantine 0s >>log 2>&1 </dev/null &",
-	} {
-		r := newRig(t, "")
-		policy := r.file("partitions.conf", fmt.Sprintf(partitions, r.port("red-1"), r.port("red-2"), r.port("blue-1"), r.port("blue-2")))
-		r.bootWith([]string{"--package", "opensm"}, 512, map[string]string{ownInside: must(binary()), "/root/partitions.conf": policy}, "mgmt-1")
-		r.boot(128, nil, "red-1")
-		r.script("mgmt-1", manager)
-		r.shows("mgmt-1", "cat /root/log", []string{"SUBNET UP", "verdict: "}[i])
-		r.shows("red-1", "cat "+linuxPort+"state", "ACTIVE")
-		tables[i] = r.tables()
-		for _, n := range regexp.MustCompile(`node_guid\.+(\S+)`).FindAllStringSubmatch(r.shows("red-1", "saquery NR", "NodeRecord dump"), -1) {
-			nodes[i] = append(nodes[i], n[1])
-		}
-		slices.Sort(nodes[i])
-	}
-	if len(tables[0]) < 40 || !maps.Equal(tables[0], tables[1]) {
-		t.Errorf("P_Keys of %d ports by OpenSM\n%v\nand by ibwarden\n%v", len(tables[0]), tables[0], tables[1])
-	}
-	if len(nodes[0]) != 22 || !slices.Equal(nodes[0], nodes[1]) {
-		t.Errorf("nodes by OpenSM %v, and by ibwarden %v", nodes[0], nodes[1])
-	}
-}
 
 // TestFailoverInLinux kills the master in a Linux machine, and a standby in another takes over, and kills
 // that, and one on a host of the simulator does: two machines of a tenant keep keys, LIDs and what

@@ -25,7 +25,7 @@ import (
 const (
 	qemuProgram = "qemu-system-x86_64"
 	qemuPackage = "qemu-system-x86"
-	// DefaultMemory is that of a machine, in MB. IPoIB needs more than 96.
+	// DefaultMemory is that of a machine, in MB. IPoIB needs more than 96, and a second interface of it 192.
 	DefaultMemory = 128
 	// codeCache is what QEMU keeps of translated code, in MB.
 	codeCache = 32
