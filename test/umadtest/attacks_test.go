@@ -389,9 +389,14 @@ func clearCounters([]string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	return f.counters(generalTo(ib.LID(ownNumber("sm_lid"))), mad.MethodSet, adminTries)
+}
+
+// counters reads or clears the counters of a port.
+func (f *attackFile) counters(of umad.Header, method mad.Method, tries int) (int, error) {
 	f.next++
 	m := pm.MAD{Header: mad.Header{
-		BaseVersion: mad.BaseVersion, Class: mad.ClassPerfMgt, ClassVersion: pm.ClassVersion, Method: mad.MethodSet,
+		BaseVersion: mad.BaseVersion, Class: mad.ClassPerfMgt, ClassVersion: pm.ClassVersion, Method: method,
 		TransactionID: f.next, AttributeID: pm.AttrPortCounters,
 	}}
 	body, err := (&pm.PortCounters{PortSelect: 1, CounterSelect: 0xFFFF}).AppendBinary(nil)
@@ -403,7 +408,7 @@ func clearCounters([]string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	_, answered, err := f.ask(generalTo(ib.LID(ownNumber("sm_lid"))), bytes, adminTries)
+	_, answered, err := f.ask(of, bytes, tries)
 	if err != nil || !answered {
 		return 0, err
 	}

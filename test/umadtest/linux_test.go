@@ -25,15 +25,21 @@ const (
 // they have booted. Programs at these nodes run in them from then on.
 func (r *rig) boot(memory int, files map[string]string, nodes ...string) {
 	r.Helper()
+	r.bootWith(nil, memory, files, nodes...)
+}
+
+// bootWith is boot with more flags.
+func (r *rig) bootWith(flags []string, memory int, files map[string]string, nodes ...string) {
+	r.Helper()
 	need.Program(r, "qemu-system-x86_64")
-	words := []string{must(binary()), "sim", "guest", "--socket", r.name, "--memory", strconv.Itoa(memory)}
+	words := append([]string{must(binary()), "sim", "guest", "--socket", r.name, "--memory", strconv.Itoa(memory)}, flags...)
 	for inside, file := range files {
 		words = append(words, "--file", file+":"+inside)
 	}
 	for _, n := range nodes {
 		words = append(words, "--node", n)
 	}
-	log := r.file("guests.log", "")
+	log := r.file("guests-"+nodes[0]+".log", "")
 	_, stop := r.background(words, func(ctx context.Context) *exec.Cmd {
 		c := exec.CommandContext(ctx, "sh", append([]string{"-c", `exec "$@" >"$0" 2>&1`, log}, words...)...)
 		tame(c, r.dir)

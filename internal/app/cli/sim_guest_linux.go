@@ -28,6 +28,7 @@ const escape = 0x1d
 func newGuest() *cobra.Command {
 	at := guest.Client{Socket: ibsimd.DefaultSocket}
 	var nodes, packages, more []string
+	var lie guest.Lie
 	memory := guest.DefaultMemory
 	c := &cobra.Command{
 		Use:   "guest",
@@ -50,7 +51,7 @@ as packages, once, into the user's cache directory.`,
 			if memory < guestMemoryMin {
 				return terminal.WithMisuse(fmt.Errorf("--memory %d: want at least %d MB", memory, guestMemoryMin))
 			}
-			return runGuests(c, at.Socket, nodes, memory, packages, more)
+			return runGuests(c, at.Socket, nodes, memory, packages, more, lie)
 		},
 	}
 	node := func(c *cobra.Command) *cobra.Command {
@@ -63,6 +64,12 @@ as packages, once, into the user's cache directory.`,
 	c.Flags().IntVar(&memory, "memory", memory, "memory, in MB")
 	c.Flags().StringArrayVar(&packages, "package", nil, "a Debian package that it has too, without those that this needs, but for opensm; may be repeated")
 	c.Flags().StringArrayVar(&more, "file", nil, "FILE:PATH: a file that it boots with, in its memory, at that path; may be repeated")
+	// For tests: an adapter that says another GUID, or has a key that it does not say.
+	c.Flags().Uint64Var((*uint64)(&lie.GUID), "lie-guid", 0, "GUID that the adapter says it has")
+	c.Flags().Uint16Var((*uint16)(&lie.PKey), "lie-pkey", 0, "P_Key that is in the port's table, and in no answer")
+	for _, f := range []string{"lie-guid", "lie-pkey"} {
+		_ = c.Flags().MarkHidden(f) // there is such a flag
+	}
 	c.PersistentFlags().StringVar(&at.Socket, "socket", at.Socket, "name of the simulator")
 	c.AddCommand(node(guestExec(&at)), node(guestCopy(&at)), guestList(&at), node(guestStop(&at)))
 	return c
@@ -155,8 +162,8 @@ func guestStop(at *guest.Client) *cobra.Command {
 }
 
 // runGuests runs machines until they end, or the command is interrupted.
-func runGuests(c *cobra.Command, socket string, nodes []string, memory int, packages, more []string) error {
-	o := guest.Options{Memory: memory, Files: map[string][]byte{}}
+func runGuests(c *cobra.Command, socket string, nodes []string, memory int, packages, more []string, lie guest.Lie) error {
+	o := guest.Options{Memory: memory, Files: map[string][]byte{}, Lie: lie}
 	for _, f := range more {
 		from, to, _ := strings.Cut(f, ":")
 		content, err := files.Read(from, guest.FileMax)

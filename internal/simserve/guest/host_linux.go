@@ -29,11 +29,18 @@ func StartHost(ctx context.Context, socket, node string, o Options) (*Host, erro
 		return nil, err
 	}
 	o.GUID, o.Name = ib.NodeGUID(d.Port), hostName(d.Description, node)
+	if o.Lie.GUID != 0 {
+		o.GUID = o.Lie.GUID
+	}
 	if o.GUID>>40 == 0 && o.GUID>>24 != 0 {
 		d.Close()
 		return nil, fmt.Errorf("node %s: the port's GUID is %v: the driver of a Linux host takes a GUID of which bytes 0 to 2 are 0, and 3 and 4 are not, for one of an old format, and changes it", node, d.Port)
 	}
-	o.Wire = deviceWire{d}
+	var lies *liar
+	if o.Lie.PKey != 0 {
+		lies = &liar{key: o.Lie.PKey}
+	}
+	o.Wire = deviceWire{d, lies}
 	m, err := Start(ctx, o)
 	if err != nil {
 		d.Close()
@@ -43,7 +50,7 @@ func StartHost(ctx context.Context, socket, node string, o Options) (*Host, erro
 		o.Memory = DefaultMemory
 	}
 	go func() {
-		err := d.Run(deviceCable{m})
+		err := d.Run(deviceCable{m, lies})
 		select {
 		case <-m.done:
 		default:
@@ -76,16 +83,32 @@ func hostName(description, node string) string {
 
 // deviceWire brings what leaves the machine's port to the fabric. What cannot be written is of a
 // fabric that has ended: StartHost sees that by reading.
-type deviceWire struct{ d *plug.Device }
+type deviceWire struct {
+	d    *plug.Device
+	lies *liar // nil for an honest adapter
+}
 
-func (w deviceWire) Send(packet []byte)  { _ = w.d.Send(packet) }
+func (w deviceWire) Send(packet []byte) {
+	if w.lies != nil {
+		packet = w.lies.change(packet, true)
+	}
+	_ = w.d.Send(packet)
+}
 func (w deviceWire) SetLink(end qib.End) { _ = w.d.Poll(end.Polls, end.Width, end.Speed) }
 
 // deviceCable is the other direction.
-type deviceCable struct{ m *Machine }
+type deviceCable struct {
+	m    *Machine
+	lies *liar
+}
 
 func (c deviceCable) LinkUp(w smp.LinkWidth, s smp.LinkSpeed) {
 	c.m.SetPeer(qib.End{Polls: true, Width: w, Speed: s})
 }
-func (c deviceCable) LinkDown()            { c.m.SetPeer(qib.End{}) }
-func (c deviceCable) Receive(bytes []byte) { c.m.Deliver(bytes) }
+func (c deviceCable) LinkDown() { c.m.SetPeer(qib.End{}) }
+func (c deviceCable) Receive(bytes []byte) {
+	if c.lies != nil {
+		bytes = c.lies.change(bytes, false)
+	}
+	c.m.Deliver(bytes)
+}

@@ -25,7 +25,7 @@ import (
 const (
 	qemuProgram = "qemu-system-x86_64"
 	qemuPackage = "qemu-system-x86"
-	// DefaultMemory is that of a machine, in MB. IPoIB needs more than 96.
+	// DefaultMemory is that of a machine, in MB. IPoIB needs more than 96, and a second interface of it 192.
 	DefaultMemory = 128
 	// codeCache is what QEMU keeps of translated code, in MB.
 	codeCache = 32
@@ -56,6 +56,7 @@ type Options struct {
 	End     qib.End     // widths and speeds of the port; zero for those of the adapter
 	// Files are more files that it boots with, below /: their content by their path. They take memory.
 	Files map[string][]byte
+	Lie   Lie
 }
 
 // Machine is one that runs.

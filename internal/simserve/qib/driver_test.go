@@ -72,13 +72,18 @@ func powered(t *testing.T) *driver {
 // loaded is one whose driver has started, in the order of the kernel's, with no cable.
 func loaded(t *testing.T) *driver {
 	d := powered(t)
+	d.slot()
+	d.start()
+	return d
+}
+
+// slot does what the kernel does with the device before the driver has it.
+func (d *driver) slot() {
 	d.WriteConfig(configBAR0, 4, 0xfe000000)
 	d.WriteConfig(configCommand, 2, 0x0406)
 	d.WriteConfig(configMSIAddr, 4, 0xfee01004)
 	d.WriteConfig(configMSIData, 2, 0x27)
 	d.WriteConfig(configMSI+2, 2, 0x81)
-	d.start()
-	return d
 }
 
 func (d *driver) start() {
@@ -146,6 +151,11 @@ func buffer(i int) uint32 {
 // send writes a packet, LRH to VCRC, to a buffer, without its checksums and size bytes at
 // a time.
 func (d *driver) send(i int, p []byte, size int) {
+	d.write(i, p, size)
+	d.events()
+}
+
+func (d *driver) write(i int, p []byte, size int) {
 	p = p[:len(p)-packet.ICRCSize-packet.VCRCSize]
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(p)/4+1))
 	b = append(b, p...)
@@ -155,7 +165,6 @@ func (d *driver) send(i int, p []byte, size int) {
 		copy(v[:], b[at:at+n])
 		d.Write(buffer(i)+uint32(at), n, binary.LittleEndian.Uint64(v[:]))
 	}
-	d.events()
 }
 
 // datagram is a packet of a queue pair for datagrams, with change made before its
