@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -17,8 +18,8 @@ import (
 // A host is held by the switch port that it is cabled to. Where that port checks P_Keys
 // inbound, the host sends only packets of partitions in the port's table, and where it checks
 // outbound, it gets only those. Membership counts for nothing there: a limited entry lets a
-// forged full key pass, which every member takes. Port 0 of a switch sends and takes only what
-// is in its own table. So a packet arrives where a partition is in both tables, or in one and
+// forged full key pass, which every member takes. Port 0 of a switch sends on behalf of no host,
+// and gets only what its own table has. So a packet arrives where a partition is in both tables, or in one and
 // the other does not check; and a raw packet, which has no P_Key, where neither the first
 // switch port filters inbound nor the last outbound.
 //
@@ -102,7 +103,7 @@ func (v *checker) devices() {
 	for _, u := range v.unread {
 		v.doubt("%s: %s", u[0], u[1])
 	}
-	for _, guid := range sorted(v.switches, cmp.Compare) {
+	for _, guid := range sorted(v.switches) {
 		v.guarded(v.switches[guid])
 	}
 	for _, x := range v.cables {
@@ -115,7 +116,7 @@ func (v *checker) devices() {
 			}
 		}
 	}
-	for _, at := range sorted(v.ports, func(a, b place) int { return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.num, b.num)) }) {
+	for _, at := range v.inOrder {
 		p, d := v.ports[at], v.switches[at.node]
 		if _, cabled := v.peer[at]; cabled || p.state == "1" || p.state == "2" { // Down; Initialize, where no data passes
 			continue
@@ -180,7 +181,7 @@ func both(entries, can, on string) checking {
 func (v *checker) hold(e *end) (r reach, ok bool) {
 	r = reach{class: e.class, sends: anything, gets: anything, rawSends: true, rawGets: true}
 	if e.kind == "switch" {
-		r.isSwitch, r.sends, r.gets, r.rawSends = true, e.keys, e.keys, false
+		r.isSwitch, r.sends, r.gets = true, e.keys, e.keys
 		return r, e.keys >= 0 // exact says that it was not read
 	}
 	at, cabled := v.peer[e.at]
@@ -229,7 +230,7 @@ func (v *checker) crossings() {
 		v.enroll(senders, g, g.sends)
 		v.enroll(getters, g, g.gets)
 	}
-	for _, base := range sorted(senders, cmp.Compare) {
+	for _, base := range sorted(senders) {
 		to := getters[base]
 		slices.SortStableFunc(to, func(a, b member) int { return a.has - b.has })
 		for _, s := range senders[base] {
@@ -304,7 +305,7 @@ func (v *checker) apart(s, r *group, what, why string) bool {
 		}
 		to = s.ports[1]
 	}
-	if s.isSwitch && r.isSwitch || v.allowed(s.class, r.class) {
+	if s.isSwitch || v.allowed(s.class, r.class) {
 		return false
 	}
 	v.fail("%s can send to %s %s: %s", from, to, what, why)
@@ -352,16 +353,16 @@ func (v *checker) exact(e *end) {
 // count; "" for not at all.
 func (v *checker) differ(table, class int, partitions bool) string {
 	lacks := func(set []key, k key) bool {
-		return !slices.ContainsFunc(set, func(x key) bool { return x == k || partitions && x.base() == k.base() })
-	}
-	for _, k := range v.sets[table] {
-		if table != class && lacks(v.sets[class], k) {
-			return fmt.Sprintf("has 0x%04x, which its class has not", uint16(k))
-		}
+		return !slices.ContainsFunc(set, func(x key) bool { return x.base() == k.base() && (x >= k || partitions) })
 	}
 	for _, k := range v.sets[class] {
 		if table != class && lacks(v.sets[table], k) {
 			return fmt.Sprintf("lacks 0x%04x, which its class has", uint16(k))
+		}
+	}
+	for _, k := range v.sets[table] {
+		if table != class && lacks(v.sets[class], k) {
+			return fmt.Sprintf("has 0x%04x, which its class has not", uint16(k))
 		}
 	}
 	return ""
@@ -381,11 +382,4 @@ func (c *certificate) placeName(at place) string {
 }
 
 // sorted are the keys of a map in order.
-func sorted[K comparable, V any](m map[K]V, order func(a, b K) int) []K {
-	out := make([]K, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.SortFunc(out, order)
-	return out
-}
+func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -60,6 +60,7 @@ type certificate struct {
 	lastClass               int
 	switches                map[string]*device
 	ports                   map[place]*port // external ports of switches
+	inOrder                 []place         // those, as they come
 	ends                    []*end
 	at                      map[place]*end
 	cables                  []cable
@@ -174,7 +175,7 @@ func (c *certificate) enter(word string, f []string) error {
 		if err != nil || c.ports[at] != nil || c.switches[at.node] == nil || at.num == "000" {
 			return fmt.Errorf("want an external port of a switch above, each once, and a set of keys above")
 		}
-		c.ports[at] = &port{f[2], f[3], f[4], keys}
+		c.ports[at], c.inOrder = &port{f[2], f[3], f[4], keys}, append(c.inOrder, at)
 	case "end":
 		e := &end{guid: f[0], at: place{f[1], f[2]}, kind: f[3], name: f[9]}
 		var err, err2 error

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -43,7 +44,10 @@ const timeForm = "2006-01-02T15:04:05Z"
 
 // Write returns the certificate.
 func Write(in Input) []byte {
-	w := writer{in: in, ids: map[string]int{}}
+	w := writer{
+		in: in, grants: map[ib.PortGUID][]ib.PKey{}, classes: map[*observed.Port]string{}, tables: map[*observed.Port]string{},
+		ids: map[string]int{}, members: map[int]int{}, holders: map[ib.MKey]int{},
+	}
 	w.collect()
 	w.line("ibwarden certificate %d", Version)
 	w.line("made %s", in.ReadAt.UTC().Format(timeForm))
@@ -77,14 +81,17 @@ func digest(sum []byte) string {
 
 // writer is the work on one certificate.
 type writer struct {
-	in      Input
-	out     []byte
-	ports   []*observed.Port // end ports
-	grants  map[ib.PortGUID][]ib.PKey
-	sets    []string       // sets of keys as they are written, sorted
-	ids     map[string]int // the place of each in sets
-	members map[int]int    // the number of end ports of each class
-	holders map[ib.MKey]int
+	in     Input
+	out    []byte
+	ports  []*observed.Port // end ports
+	grants map[ib.PortGUID][]ib.PKey
+	// classes and tables are the sets of keys of ports, as they are written: what the policy
+	// gives, and what the table holds, where all of it was read.
+	classes, tables map[*observed.Port]string
+	sets            []string       // sets of keys as they are written, sorted
+	ids             map[string]int // the place of each in sets
+	members         map[int]int    // the number of end ports of each class
+	holders         map[ib.MKey]int
 }
 
 func (w *writer) line(format string, args ...any) {
@@ -93,7 +100,7 @@ func (w *writer) line(format string, args ...any) {
 
 // collect finds the sets of keys, and numbers them.
 func (w *writer) collect() {
-	w.ports, w.grants, w.members, w.holders = w.in.Fabric.EndPorts(), map[ib.PortGUID][]ib.PKey{}, map[int]int{}, map[ib.MKey]int{}
+	w.ports = w.in.Fabric.EndPorts()
 	slices.SortStableFunc(w.ports, func(a, b *observed.Port) int {
 		return cmp.Or(cmp.Compare(a.GUID, b.GUID), comparePlaces(a, b))
 	})
@@ -105,19 +112,31 @@ func (w *writer) collect() {
 			w.grants[g] = append(w.grants[g], a.Base.Full())
 		}
 	}
-	add := func(keys []ib.PKey) { w.ids[keySet(keys)] = 0 }
-	for _, p := range w.ports {
-		add(w.grants[p.GUID])
-		w.holders[p.Info.MKey]++
+	add := func(keys []ib.PKey) string {
+		s := keySet(keys)
+		w.ids[s] = 0
+		return s
+	}
+	var keys []ib.PKey
+	read := func(p *observed.Port) {
 		if isKnown(p) {
-			add(readKeys(p))
+			keys = keys[:0]
+			for _, k := range p.PKeys { // all of which was read
+				if k != 0 {
+					keys = append(keys, k)
+				}
+			}
+			w.tables[p] = add(keys)
 		}
+	}
+	for _, p := range w.ports {
+		w.classes[p] = add(w.grants[p.GUID])
+		w.holders[p.Info.MKey]++
+		read(p)
 	}
 	for _, n := range w.in.Fabric.Switches() {
 		for i := 1; i < len(n.Ports); i++ {
-			if p := &n.Ports[i]; isKnown(p) {
-				add(readKeys(p))
-			}
+			read(&n.Ports[i])
 		}
 	}
 	for s := range w.ids {
@@ -128,7 +147,7 @@ func (w *writer) collect() {
 		w.ids[s] = i
 	}
 	for _, p := range w.ports {
-		w.members[w.ids[keySet(w.grants[p.GUID])]]++
+		w.members[w.ids[w.classes[p]]]++
 	}
 }
 
@@ -137,39 +156,19 @@ func comparePlaces(a, b *observed.Port) int {
 }
 
 // keySet is how a set of keys is written: one key for each partition, the full one where the
-// set has both, ascending by partition.
+// set has both, ascending by partition. The order of keys is changed.
 func keySet(keys []ib.PKey) string {
-	full := map[ib.PKeyBase]bool{}
-	var bases []ib.PKeyBase
-	for _, k := range keys {
-		if !k.IsValid() {
-			continue
-		}
-		if _, known := full[k.Base()]; !known {
-			bases = append(bases, k.Base())
-		}
-		full[k.Base()] = full[k.Base()] || k.IsFull()
-	}
-	if len(bases) == 0 {
+	keys = slices.DeleteFunc(keys, func(k ib.PKey) bool { return !k.IsValid() })
+	if len(keys) == 0 {
 		return "-"
 	}
-	slices.Sort(bases)
-	var out []byte
-	for _, b := range bases {
-		k := b.Limited()
-		if full[b] {
-			k = b.Full()
-		}
+	slices.SortFunc(keys, func(a, b ib.PKey) int { return cmp.Or(cmp.Compare(a.Base(), b.Base()), cmp.Compare(b, a)) })
+	keys = slices.CompactFunc(keys, func(a, b ib.PKey) bool { return a.Base() == b.Base() })
+	out := make([]byte, 0, 5*len(keys))
+	for _, k := range keys {
 		out = fmt.Appendf(out, " %04x", uint16(k))
 	}
 	return string(out[1:])
-}
-
-func readKeys(p *observed.Port) (keys []ib.PKey) {
-	for _, k := range p.ReadPKeys() {
-		keys = append(keys, k)
-	}
-	return keys
 }
 
 // isKnown reports whether the whole P_Key table of p was read. A port without one has none
@@ -184,9 +183,10 @@ func isKnown(p *observed.Port) bool {
 
 // table is the set of keys that a port's table holds, by number.
 func (w *writer) table(p *observed.Port) string {
+	set, known := w.tables[p]
 	switch {
-	case isKnown(p):
-		return fmt.Sprint(w.ids[keySet(readKeys(p))])
+	case known:
+		return strconv.Itoa(w.ids[set])
 	case !p.IsEnd() && p.Node.Switch.InfoRead && p.PKeyCap() == 0:
 		return "none"
 	}
@@ -280,7 +280,7 @@ func (w *writer) ends() {
 	kinds := map[ib.NodeType]string{ib.NodeSwitch: "switch", ib.NodeRouter: "router"}
 	for _, p := range w.ports {
 		w.line("end %s node=%s port=%03d type=%s keys=%s class=%d %s name=%s", p.GUID, p.Node.GUID(), p.Num,
-			cmp.Or(kinds[p.Node.Type()], "ca"), w.table(p), w.ids[keySet(w.grants[p.GUID])], w.guard(p), name(p.Node.Description))
+			cmp.Or(kinds[p.Node.Type()], "ca"), w.table(p), w.ids[w.classes[p]], w.guard(p), name(p.Node.Description))
 	}
 }
 
