@@ -48,7 +48,7 @@ func verifyText(t *testing.T, text []byte, now time.Time) (int, string) {
 	return status, out.String()
 }
 
-// TestVerdicts changes one thing of the demonstration fabric, and makes the last line anew.
+// TestVerdicts changes one thing of the demonstration fabric, and makes the last line again.
 func TestVerdicts(t *testing.T) {
 	body, now := demonstration(t)
 	const leaf1, mgmt = "0x0000000000200000", "0x0000000000100001"

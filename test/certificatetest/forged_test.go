@@ -30,14 +30,14 @@ func good(t *testing.T, c *checker, seed uint64) []byte {
 	}
 }
 
-// summed is a certificate with the last line made anew.
+// summed is a certificate with the last line made again.
 func summed(text []byte) []byte {
 	body := text[:bytes.LastIndex(text[:len(text)-1], []byte("\n"))+1]
 	return fmt.Appendf(bytes.Clone(body), "sha256 %x\n", sha256.Sum256(body))
 }
 
 // TestChangedByte: a certificate in which one byte is another is not genuine. The checker sees
-// that by the last line; where who changed it made that anew, ssh-keygen sees it.
+// that by the last line; where who changed it made that again, ssh-keygen sees it.
 func TestChangedByte(t *testing.T) {
 	keygen := need.Program(t, "ssh-keygen")
 	c, seed := build(t), need.Seed(t, 1)

@@ -124,7 +124,7 @@ func (w *world) raw() isolation.Raw {
 func (w *world) declares(p *observed.Port) bool { return !w.unlisted[p] }
 
 func (w *world) certificate() []byte {
-	return certificate.Write(certificate.Input{Fabric: w.Fabric, Allowed: w.allowed, Raw: w.raw(), Cables: w.declares, ReadAt: readAt, Revision: 7})
+	return certificate.Write(certificate.Input{Fabric: w.Fabric, Allowed: w.allowed, RawAllowed: w.rawMay, Cables: w.declares, ReadAt: readAt, Revision: 7})
 }
 
 // may reports whether the policy lets two end ports talk.

@@ -25,7 +25,7 @@ const certificateHelp = "write a certificate of isolation to this file, and its 
 // signer is the key for a certificate, which is made in the data directory if there is none.
 func (f *proveFlags) signer() (ed25519.PrivateKey, error) {
 	if f.policy.loaded == nil {
-		return nil, misuse(errors.New("--certificate: want --policy FILE too: what a certificate claims is a policy"))
+		return nil, misuse(errors.New("--certificate: want --policy FILE too, or a service (--server), which has one: what a certificate claims is a policy"))
 	}
 	dir, err := run.OpenData(f.source.where.reads.data, f.source.where.spec)
 	if err != nil {
@@ -40,7 +40,7 @@ func (f *proveFlags) signer() (ed25519.PrivateKey, error) {
 
 // certify writes a certificate of what was read, and its signature.
 func (f *proveFlags) certify(c *cobra.Command, key ed25519.PrivateKey, r *look.Reading, allowed []observed.Partition, declares isolation.Cables) error {
-	in := certificate.Input{Fabric: r.Fabric, Allowed: allowed, Raw: f.raw(), Cables: declares, ReadAt: r.ReadAt}
+	in := certificate.Input{Fabric: r.Fabric, Allowed: allowed, RawAllowed: f.policy.loaded.AllowRaw, Cables: declares, ReadAt: r.ReadAt}
 	policy := sha256.Sum256(policyyaml.Write(f.policy.loaded))
 	in.Policy = policy[:]
 	if f.source.file != "" {
@@ -57,11 +57,32 @@ func (f *proveFlags) certify(c *cobra.Command, key ed25519.PrivateKey, r *look.R
 		in.Snapshot = sum.Sum(nil)
 	}
 	text := certificate.Write(in)
+	return f.writeCertificate(c, text, certificate.Sign(key, text))
+}
+
+// certifiedByService writes the certificate of a service, which knows its policy: where no other
+// one is named. It reports whether it did.
+func (f *proveFlags) certifiedByService(c *cobra.Command) (done bool, err error) {
+	if f.certificate == "" || f.policy.loaded != nil || f.source.file != "" {
+		return false, nil
+	}
+	if asks, err := byService(c, &f.source.server); err != nil || !asks {
+		return false, err
+	}
+	text, signature, err := f.source.server.Certificate(c)
+	if err != nil {
+		return false, err
+	}
+	return true, f.writeCertificate(c, text, signature)
+}
+
+// writeCertificate writes the two files.
+func (f *proveFlags) writeCertificate(c *cobra.Command, text, signature []byte) error {
 	// The signature first: a certificate without one, or with that of another, is not believed.
 	for _, x := range []struct {
 		path string
 		data []byte
-	}{{f.certificate + ".sig", certificate.Sign(key, text)}, {f.certificate, text}} {
+	}{{f.certificate + ".sig", signature}, {f.certificate, text}} {
 		if err := files.Replace(x.path, files.Bytes(x.data)); err != nil {
 			return bad(fmt.Errorf("--certificate: %w", err))
 		}

@@ -96,6 +96,9 @@ func (f *proveFlags) run(c *cobra.Command) error {
 	if err := f.policy.load(c); err != nil {
 		return err
 	}
+	if done, err := f.certifiedByService(c); done || err != nil {
+		return err
+	}
 	where := run.Cables{Data: f.source.where.reads.data, File: f.cables}
 	list, err := where.LoadThere(f.source.where.spec)
 	if err != nil {
@@ -150,15 +153,11 @@ func (f *proveFlags) prove(c *cobra.Command, fabric *observed.Fabric) (*isolatio
 	if err != nil {
 		return nil, nil, err
 	}
-	return isolation.Prove(fabric, allowed, f.raw()), allowed, nil
-}
-
-// raw is what the policy says of raw packets.
-func (f *proveFlags) raw() isolation.Raw {
+	raw := isolation.RawDenied
 	if f.policy.loaded.AllowRaw {
-		return isolation.RawAllowed
+		raw = isolation.RawAllowed
 	}
-	return isolation.RawDenied
+	return isolation.Prove(fabric, allowed, raw), allowed, nil
 }
 
 // outcome is the exit status that verdicts have.

@@ -23,10 +23,10 @@ const Validity = 7 * 24 * time.Hour
 // Input is what a certificate is made of.
 type Input struct {
 	Fabric *observed.Fabric
-	// Allowed are the partitions of the policy on this fabric, and Raw what it says of raw
-	// packets: isolation.RawAllowed lets them pass, and anything else does not.
-	Allowed []observed.Partition
-	Raw     isolation.Raw
+	// Allowed are the partitions of the policy on this fabric; RawAllowed reports whether the
+	// policy lets raw packets pass.
+	Allowed    []observed.Partition
+	RawAllowed bool
 	// Cables says of a port whether the list of cables has what was found behind it; nil
 	// where there is no list, and every cable is unlisted.
 	Cables isolation.Cables
@@ -55,7 +55,7 @@ func Write(in Input) []byte {
 	w.line("revision %d", in.Revision)
 	w.line("snapshot %s", digest(in.Snapshot))
 	w.line("policy %s", digest(in.Policy))
-	w.line("raw %s", map[bool]string{true: "allowed", false: "denied"}[in.Raw == isolation.RawAllowed])
+	w.line("raw %s", map[bool]string{true: "allowed", false: "denied"}[in.RawAllowed])
 	w.partitions()
 	for i, s := range w.sets {
 		w.line("keys %d %s", i, s)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
@@ -31,7 +30,7 @@ func small() (*subnettest.Builder, *observed.Node, *observed.Port, *observed.Por
 
 func input(b *subnettest.Builder, red, blue *observed.Port) Input {
 	return Input{
-		Fabric: b.Fabric, Raw: isolation.RawDenied, ReadAt: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Revision: 12, Snapshot: make([]byte, 32),
+		Fabric: b.Fabric, ReadAt: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Revision: 12, Snapshot: make([]byte, 32),
 		Allowed: []observed.Partition{
 			{Name: "blue", Base: 0x20, Full: subnettest.GUIDs(blue)}, {Name: "", Base: 0x10, Full: subnettest.GUIDs(red), Limited: subnettest.GUIDs(red)},
 			{Name: "absent", Base: 0x30, Full: []ib.PortGUID{0x99}},
@@ -112,7 +111,7 @@ func TestFacts(t *testing.T) {
 		{"shared", func(_ *observed.Node, red, blue *observed.Port, _ *Input) { red.Info.MKey = blue.Info.MKey }, []string{"key=shared protect=2 lease=0 name=red", "key=shared protect=2 lease=0 name=-"}},
 		{"lease", func(sw *observed.Node, _, _ *observed.Port, _ *Input) { sw.Ports[0].Info.MKeyLeasePeriod = 65535 }, []string{"key=own protect=2 lease=65535 name=leaf"}},
 		{"agent", func(sw *observed.Node, _, _ *observed.Port, _ *Input) { sw.Ports[0].InfoRead = false }, []string{"key=unread protect=unread lease=unread name=leaf"}},
-		{"raw", func(_ *observed.Node, _, _ *observed.Port, in *Input) { in.Raw = isolation.RawAllowed }, []string{"raw allowed\n"}},
+		{"raw", func(_ *observed.Node, _, _ *observed.Port, in *Input) { in.RawAllowed = true }, []string{"raw allowed\n"}},
 		{"listed", func(_ *observed.Node, red, _ *observed.Port, in *Input) {
 			in.Cables = func(p *observed.Port) bool { return p == red || p == red.Peer }
 		}, []string{"0x0000000000001010 001 listed", "0x0000000000001020 001 unlisted"}},
