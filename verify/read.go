@@ -25,7 +25,7 @@ var forms = []struct{ word, form string }{
 	{"partition", "KEY TEXT"},        // of the policy
 	{"keys", "NUMBER KEYS"},          // a set of P_Keys, to which other lines refer by its number
 	{"class", "NUMBER ports=NUMBER"}, // the claim: end ports to which the policy gives this set
-	{"switch", "GUID entries=COUNT enforces=WAYS filters=WAYS key=GUARD protect=COUNT lease=COUNT name=TEXT"},
+	{"switch", "GUID ports=NUMBER entries=COUNT enforces=WAYS filters=WAYS key=GUARD protect=COUNT lease=COUNT name=TEXT"},
 	{"port", "GUID PORT state=COUNT enforce=WAYS filter=WAYS keys=TABLE"},
 	{"end", "GUID node=GUID port=PORT type=TYPE keys=TABLE class=NUMBER key=GUARD protect=COUNT lease=COUNT name=TEXT"},
 	{"cable", "GUID PORT GUID PORT LISTED"},
@@ -72,7 +72,7 @@ type certificate struct {
 type place struct{ node, num string }
 
 // device is a switch: what it can check, and how its M_Key guards it.
-type device struct{ guid, entries, enforces, filters, key, protect, lease, name string }
+type device struct{ guid, ports, entries, enforces, filters, key, protect, lease, name string }
 
 // port is an external port of a switch. keys is the number of a set, or less than 0.
 type port struct {
@@ -168,7 +168,7 @@ func (c *certificate) enter(word string, f []string) error {
 		if c.switches[f[0]] != nil {
 			return fmt.Errorf("switch %s is there twice", f[0])
 		}
-		c.switches[f[0]] = &device{f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7]}
+		c.switches[f[0]] = &device{f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8]}
 	case "port":
 		at := place{f[0], f[1]}
 		keys, err := c.set(f[5])
@@ -259,9 +259,13 @@ func (c *certificate) joined() error {
 	if !maps.Equal(counts, c.classes) {
 		return fmt.Errorf("the end ports are not as many in each class as is claimed")
 	}
-	for guid := range c.switches {
-		if c.at[place{guid, "000"}] == nil {
-			return fmt.Errorf("switch %s has no end port", guid)
+	external := map[string]int{}
+	for at := range c.ports {
+		external[at.node]++
+	}
+	for guid, d := range c.switches {
+		if c.at[place{guid, "000"}] == nil || d.ports != strconv.Itoa(external[guid]) {
+			return fmt.Errorf("switch %s: want port 0 and %s others", guid, d.ports)
 		}
 	}
 	for at := range c.peer {

@@ -213,7 +213,7 @@ func (w *writer) switches() {
 			enforces = ways(i.InboundEnforcementCap, i.OutboundEnforcementCap)
 			filters = ways(i.FilterRawInboundCap, i.FilterRawOutboundCap)
 		}
-		w.line("switch %s entries=%s enforces=%s filters=%s %s name=%s", n.GUID(), entries, enforces, filters, w.guard(&n.Ports[0]), name(n.Description))
+		w.line("switch %s ports=%d entries=%s enforces=%s filters=%s %s name=%s", n.GUID(), len(n.Ports)-1, entries, enforces, filters, w.guard(&n.Ports[0]), name(n.Description))
 	}
 	for _, n := range list {
 		for i := 1; i < len(n.Ports); i++ {

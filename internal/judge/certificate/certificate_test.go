@@ -55,7 +55,7 @@ keys 3 8020
 class 0 ports=1
 class 2 ports=1
 class 3 ports=1
-switch 0x0000000000001000 entries=32 enforces=both filters=no key=own protect=2 lease=0 name=leaf%201
+switch 0x0000000000001000 ports=3 entries=32 enforces=both filters=no key=own protect=2 lease=0 name=leaf%201
 port 0x0000000000001000 001 state=4 enforce=both filter=no keys=1
 port 0x0000000000001000 002 state=4 enforce=both filter=no keys=3
 port 0x0000000000001000 003 state=1 enforce=no filter=no keys=0
