@@ -48,11 +48,7 @@ func (c *Certificates) Certificate(ctx context.Context) (*views.Certificate, err
 	if err != nil {
 		return nil, err
 	}
-	snap, err := c.manager.Snapshot(ctx)
-	if err != nil {
-		return nil, err
-	}
-	j, err := c.manager.judged()
+	j, snap, err := c.pass(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +63,25 @@ func (c *Certificates) Certificate(ctx context.Context) (*views.Certificate, err
 	}
 	c.last, c.of = made, of
 	return made, nil
+}
+
+// passTries is how often a pass is asked for, of which the snapshot is that of the next one.
+const passTries = 5
+
+// pass is what the last pass came to, and what was read by then.
+func (c *Certificates) pass(ctx context.Context) (j judged, snap *snapshot.Snapshot, err error) {
+	for range passTries {
+		if j, err = c.manager.judged(); err != nil {
+			return j, nil, err
+		}
+		if snap, err = c.manager.Snapshot(ctx); err != nil {
+			return j, nil, err
+		}
+		if again, err := c.manager.judged(); err != nil || again.result == j.result {
+			return j, snap, err
+		}
+	}
+	return j, nil, errors.New("the manager completes one pass after the other")
 }
 
 // certify makes a certificate of a snapshot and of what the last pass came to.
