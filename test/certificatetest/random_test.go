@@ -19,6 +19,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/lab/replica"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
@@ -118,7 +119,7 @@ func (x *trial) crosses() string {
 var (
 	crossing = regexp.MustCompile(`^no: (0x[0-9a-f]{16}) \(.*\) can send to (0x[0-9a-f]{16}) \(.*\) (?:with P_Key (0x[0-9a-f]{4})|(raw packets)): `)
 	writable = regexp.MustCompile(`^no: switch (0x[0-9a-f]{16}) \(.*\) (?:takes|shows)`)
-	differs  = regexp.MustCompile(`^no: the P_Key table of (?:port )?(0x[0-9a-f]{16}).* (has|lacks) (0x[0-9a-f]{4}), which its class has`)
+	differs  = regexp.MustCompile(`^no: the P_Key table of (?:port (0x[0-9a-f]{16}) (\d{3}) .*, which holds )?(0x[0-9a-f]{16}) .* (has|lacks) (0x[0-9a-f]{4}), which its class has`)
 )
 
 // confirm asks packets, the judge and the tables themselves whether a witness is right.
@@ -144,8 +145,19 @@ func (x *trial) confirm(line string, proof *isolation.Proof) bool {
 			strings.Contains(line, "guessed") && slices.ContainsFunc(x.Fabric.Switches(), func(n *observed.Node) bool { return n.GUID().String() == m[1] && n.Ports[0].Info.MKey == 1 })
 	}
 	if m := differs.FindStringSubmatch(line); m != nil {
-		return slices.ContainsFunc(proof.Foreign, func(e isolation.Entry) bool { return e.PKey.String() == m[3] && m[2] == "has" }) ||
-			slices.ContainsFunc(proof.Missing, func(k isolation.MissingKey) bool { return k.PKey.String() == m[3] && m[2] == "lacks" })
+		at := port(m[3])
+		class := subnettest.PKeys(x.allowed, at.GUID)
+		if m[1] != "" {
+			if at = at.Peer; at.Node.GUID().String() != m[1] || fmt.Sprintf("%03d", at.Num) != m[2] {
+				return false
+			}
+		}
+		n, err := strconv.ParseUint(m[5], 0, 16)
+		k := ib.PKey(n)
+		in := func(set []ib.PKey) bool { // membership counts in hosts only
+			return slices.ContainsFunc(set, func(x ib.PKey) bool { return x.Base() == k.Base() && (x >= k || m[1] != "") })
+		}
+		return err == nil && in(at.PKeys) == (m[4] == "has") && in(class) == (m[4] == "lacks")
 	}
 	return false
 }
