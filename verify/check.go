@@ -111,13 +111,13 @@ func (v *checker) devices() {
 			v.doubt("that %s and %s are cabled is on no list of cables: who is there is only what they say of themselves", v.placeName(x.a), v.placeName(x.b))
 		}
 		for _, at := range []place{x.a, x.b} {
-			if v.switches[at.node] == nil && v.at[at] == nil {
+			if v.switches[at.node()] == nil && v.at[at] == nil {
 				v.doubt("%s was not read", v.placeName(at))
 			}
 		}
 	}
 	for _, at := range v.inOrder {
-		p, d := v.ports[at], v.switches[at.node]
+		p, d := v.ports[at], v.switches[at.node()]
 		if _, cabled := v.peer[at]; cabled || p.state == "1" || p.state == "2" { // Down; Initialize, where no data passes
 			continue
 		}
@@ -189,7 +189,7 @@ func (v *checker) hold(e *end) (r reach, ok bool) {
 		v.doubt("where %s is cabled was not read", e)
 		return r, false
 	}
-	p, d := v.ports[at], v.switches[at.node]
+	p, d := v.ports[at], v.switches[at.node()]
 	if p == nil {
 		return r, true // cabled to a host, or to the management port of a switch: nothing checks
 	}
@@ -335,7 +335,7 @@ func (v *checker) allowed(a, b int) bool {
 func (v *checker) exact(e *end) {
 	at := v.peer[e.at]
 	if p := v.ports[at]; p != nil && p.keys >= 0 {
-		d := v.switches[at.node]
+		d := v.switches[at.node()]
 		in, out := does(d.entries, d.enforces, p.enforce, "in"), does(d.entries, d.enforces, p.enforce, "out")
 		if in == checks && out == checks && len(v.sets[p.keys])+len(v.sets[e.class]) == 0 {
 			return // nothing passes, whatever its own table holds
@@ -370,17 +370,17 @@ func (v *checker) differ(table, class int, partitions bool) string {
 	return ""
 }
 
-func (e *end) String() string { return fmt.Sprintf("%s (%s:%s)", e.guid, e.name, e.at.num) }
+func (e *end) String() string { return fmt.Sprintf("%s (%s:%s)", e.guid, e.name, e.at.num()) }
 
 // placeName names a port for people.
 func (c *certificate) placeName(at place) string {
 	switch {
-	case c.switches[at.node] != nil:
-		return fmt.Sprintf("port %s %s (%s)", at.node, at.num, c.switches[at.node].name)
+	case c.switches[at.node()] != nil:
+		return fmt.Sprintf("port %s (%s)", at, c.switches[at.node()].name)
 	case c.at[at] != nil:
 		return c.at[at].String()
 	}
-	return fmt.Sprintf("port %s %s", at.node, at.num)
+	return fmt.Sprintf("port %s", at)
 }
 
 // sorted are the keys of a map in order.

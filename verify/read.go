@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"maps"
@@ -26,9 +25,9 @@ var forms = []struct{ word, form string }{
 	{"keys", "NUMBER KEYS"},          // a set of P_Keys, to which other lines refer by its number
 	{"class", "NUMBER ports=NUMBER"}, // the claim: end ports to which the policy gives this set
 	{"switch", "GUID ports=NUMBER entries=COUNT enforces=WAYS filters=WAYS key=GUARD protect=COUNT lease=COUNT name=TEXT"},
-	{"port", "GUID PORT state=COUNT enforce=WAYS filter=WAYS keys=TABLE"},
+	{"port", "PLACE state=COUNT enforce=WAYS filter=WAYS keys=TABLE"},
 	{"end", "GUID node=GUID port=PORT type=TYPE keys=TABLE class=NUMBER key=GUARD protect=COUNT lease=COUNT name=TEXT"},
-	{"cable", "GUID PORT GUID PORT LISTED"},
+	{"cable", "PLACE PLACE LISTED"},
 	{"unread", "GUID TEXT"}, // what else is not known of a device
 }
 
@@ -37,7 +36,7 @@ const once = 7
 // values are what the words in capitals stand for.
 var values = strings.NewReplacer(
 	"TIME", `(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)`, "NUMBER", `(0|[1-9]\d{0,17})`, "DIGEST", `(-|[0-9a-f]{64})`, "RAW", `(denied|allowed)`,
-	"KEYS", `(-|[0-9a-f]{4}(?: [0-9a-f]{4})*)`, "KEY", `([0-9a-f]{4})`, "TEXT", `([!-~]+)`, "GUID", `(0x[0-9a-f]{16})`, "PORT", `(\d{3})`,
+	"KEYS", `(-|[0-9a-f]{4}(?: [0-9a-f]{4})*)`, "KEY", `([0-9a-f]{4})`, "TEXT", `([!-~]+)`, "GUID", `(0x[0-9a-f]{16})`, "PORT", `(\d{3})`, "PLACE", `(0x[0-9a-f]{16} \d{3})`,
 	"COUNT", `(unread|0|[1-9]\d{0,5})`, "WAYS", `(unread|no|in|out|both)`, "GUARD", `(unread|own|shared|weak|none|hidden)`,
 	"TABLE", `(unread|none|0|[1-9]\d{0,8})`, "LISTED", `(listed|unlisted)`, "TYPE", `(ca|router|switch)`)
 
@@ -68,8 +67,12 @@ type certificate struct {
 	unread                  [][2]string // a device, and what is not known of it
 }
 
-// place is a port of a device.
-type place struct{ node, num string }
+// place is a port of a device: the GUID of the device, a space, and three digits.
+type place string
+
+func (p place) node() string { return string(p[:len(p)-4]) }
+
+func (p place) num() string { return string(p[len(p)-3:]) }
 
 // device is a switch: what it can check, and how its M_Key guards it.
 type device struct{ guid, ports, entries, enforces, filters, key, protect, lease, name string }
@@ -105,10 +108,9 @@ func parse(data []byte) (*certificate, error) {
 	}
 	var form *regexp.Regexp
 	kind, last, number := -1, "", 0
-	for len(body) > 0 {
-		text, rest, whole := bytes.Cut(body, []byte("\n"))
-		line := string(text)
-		body, number = rest, number+1
+	for text := string(body); len(text) > 0; {
+		line, rest, whole := strings.Cut(text, "\n")
+		text, number = rest, number+1
 		word, _, _ := strings.Cut(line, " ")
 		for kind < 0 || kind < once || forms[kind].word != word {
 			if kind++; kind == len(forms) {
@@ -170,27 +172,27 @@ func (c *certificate) enter(word string, f []string) error {
 		}
 		c.switches[f[0]] = &device{f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8]}
 	case "port":
-		at := place{f[0], f[1]}
-		keys, err := c.set(f[5])
-		if err != nil || c.ports[at] != nil || c.switches[at.node] == nil || at.num == "000" {
+		at := place(f[0])
+		keys, err := c.set(f[4])
+		if err != nil || c.ports[at] != nil || c.switches[at.node()] == nil || at.num() == "000" {
 			return fmt.Errorf("want an external port of a switch above, each once, and a set of keys above")
 		}
-		c.ports[at], c.inOrder = &port{f[2], f[3], f[4], keys}, append(c.inOrder, at)
+		c.ports[at], c.inOrder = &port{f[1], f[2], f[3], keys}, append(c.inOrder, at)
 	case "end":
-		e := &end{guid: f[0], at: place{f[1], f[2]}, kind: f[3], name: f[9]}
+		e := &end{guid: f[0], at: place(f[1] + " " + f[2]), kind: f[3], name: f[9]}
 		var err, err2 error
 		e.keys, err = c.set(f[4])
 		e.class, err2 = c.set(f[5])
-		isSwitch := c.switches[e.at.node] != nil
-		if err != nil || err2 != nil || c.at[e.at] != nil || isSwitch != (e.kind == "switch") || isSwitch != (e.at.num == "000") {
+		isSwitch := c.switches[e.at.node()] != nil
+		if err != nil || err2 != nil || c.at[e.at] != nil || isSwitch != (e.kind == "switch") || isSwitch != (e.at.num() == "000") {
 			return fmt.Errorf("want each end port once, sets of keys above, and port 000 for that of a switch above")
 		}
 		c.ends, c.at[e.at] = append(c.ends, e), e
 	case "cable":
-		x := cable{place{f[0], f[1]}, place{f[2], f[3]}, f[4] == "listed"}
+		x := cable{place(f[0]), place(f[1]), f[2] == "listed"}
 		_, twiceA := c.peer[x.a]
 		_, twiceB := c.peer[x.b]
-		if twiceA || twiceB || f[0]+f[1] >= f[2]+f[3] {
+		if twiceA || twiceB || f[0] >= f[1] {
 			return fmt.Errorf("want each port once, the lower first")
 		}
 		c.cables, c.peer[x.a], c.peer[x.b] = append(c.cables, x), x.b, x.a
@@ -261,16 +263,16 @@ func (c *certificate) joined() error {
 	}
 	external := map[string]int{}
 	for at := range c.ports {
-		external[at.node]++
+		external[at.node()]++
 	}
 	for guid, d := range c.switches {
-		if c.at[place{guid, "000"}] == nil || d.ports != strconv.Itoa(external[guid]) {
+		if c.at[place(guid+" 000")] == nil || d.ports != strconv.Itoa(external[guid]) {
 			return fmt.Errorf("switch %s: want port 0 and %s others", guid, d.ports)
 		}
 	}
 	for at := range c.peer {
-		if c.switches[at.node] != nil && c.ports[at] == nil && at.num != "000" {
-			return fmt.Errorf("of port %s %s, where a cable ends, nothing is said", at.node, at.num)
+		if c.switches[at.node()] != nil && c.ports[at] == nil && at.num() != "000" {
+			return fmt.Errorf("of port %s, where a cable ends, nothing is said", at)
 		}
 	}
 	return nil
