@@ -3,10 +3,10 @@ GO        ?= go
 FUZZTIME  ?= 5s
 # Debian packages that tests run beside ibwarden, and those that only long tests need: of packages, and
 # of Linux machines. make test leaves these out.
-PACKAGES  := curl opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus chromium fonts-dejavu-core
+PACKAGES  := curl openssh-client opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus chromium fonts-dejavu-core
 LONG := slurmctld slurm-client lintian rpm rpmlint cpio mandoc zsh fish mmdebstrap systemd-container qemu-system-x86
 # Directories with a module of their own, which make test and make lint look at too.
-MODULES   := kubernetes packaging website
+MODULES   := kubernetes packaging website verify
 
 .PHONY: claims help build man deb rpm image release site test test-long test-all test-kubernetes tools tools-all docs lint race vulnerabilities fuzz mutate breaks bench benchscale benchservice benchconsole console-shots soak clean
 
@@ -111,7 +111,7 @@ console-shots: ## screenshots of every page of the console, light and dark, narr
 
 soak: tools-all ## the long runs that CI takes a share of; SOAK_SEED repeats one
 	@scripts/install-tools qemu-system-x86
-	IBWARDEN_SOAK=1 IBWARDEN_OPENSM_CONFS=200 $(GO) test -count=1 -timeout 120m ./test/ibsimtest ./test/ibsimtest/routes ./test/umadtest ./test/takeovertest ./internal/simserve/ibsimd ./internal/manager/desired/partition ./test/simtest ./internal/judge/reach ./internal/judge/isolation ./internal/lab/compare ./internal/store/... ./internal/api ./test/tenanttest ./test/killtest ./test/electiontest ./internal/simserve/guest
+	IBWARDEN_SOAK=1 IBWARDEN_OPENSM_CONFS=200 $(GO) test -count=1 -timeout 120m ./test/ibsimtest ./test/ibsimtest/routes ./test/umadtest ./test/takeovertest ./internal/simserve/ibsimd ./internal/manager/desired/partition ./test/simtest ./internal/judge/reach ./internal/judge/isolation ./internal/lab/compare ./internal/store/... ./internal/api ./test/tenanttest ./test/killtest ./test/electiontest ./test/certificatetest ./internal/simserve/guest
 
 clean: ## remove what was built
 	rm -rf bin

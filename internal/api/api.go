@@ -39,6 +39,8 @@ type Options struct {
 	Store store.Store
 	// Judge answers questions about isolation.
 	Judge Judge
+	// Certificates makes certificates of isolation; nil where no subnet manager runs.
+	Certificates views.CertificateSource
 	// Managers are the subnet managers of the fabric; nil where none of them is known.
 	Managers views.ManagersSource
 	// Sweeps are those of this subnet manager; nil where none runs.

@@ -141,7 +141,7 @@ func newStandOn(t testing.TB, shared bool) *stand {
 	s.others = newOthers(snap)
 	s.api = build(s.service, Options{
 		Managers: s.others, Sweeps: sweepsMade(3), Traffic: counted{}, StoreName: "bolt:test",
-		Version: "test", UID: ownUID, Store: db, Judge: newSnapshotJudge(s.service, nil),
+		Version: "test", UID: ownUID, Store: db, Judge: newSnapshotJudge(s.service, nil), Certificates: certified{},
 		Log: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	s.handler = s.api.front()

@@ -32,6 +32,7 @@ type Judge interface {
 
 func (a *api) judged() {
 	a.audits()
+	a.certificates()
 	type none struct{}
 	register(a, operation(http.MethodGet, "/proof", "get-proof", "Whether tenants are kept apart, from what was read of the fabric"),
 		func(ctx context.Context, _ *none) (*Output[Single[views.Proof]], error) {

@@ -67,6 +67,7 @@ var wings = []wing{
 	{"test", false, []string{"ib", "internal"}},
 	{"packaging", false, nil},                        // a module of its own
 	{"website", false, []string{"internal/app/cli"}}, // a module of its own
+	{"verify", false, nil},                           // a module of its own
 }
 
 // exceptions are imports that no wing allows, each with its reason.

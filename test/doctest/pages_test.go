@@ -68,6 +68,7 @@ var needs = []struct {
 	{regexp.MustCompile(`\bsim exec\b|--devices\b`), devices},
 	{regexp.MustCompile(`libumad2sim`), preload},
 	{regexp.MustCompile(`\bcurl\b`), installed("curl")},
+	{regexp.MustCompile(`\bssh-keygen\b`), installed("ssh-keygen")},
 	{regexp.MustCompile(`\bopensm\b`), installed("opensm")},
 	{regexp.MustCompile(`\btshark\b`), installed("tshark")},
 	{regexp.MustCompile(`\b(saquery|smpquery|sminfo|ibstat|ibping|ibnetdiscover|perfquery)\b`), installed("smpquery")},

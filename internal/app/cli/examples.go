@@ -68,6 +68,7 @@ ibwarden device led off leaf-1:5 --fabric umad --data /var/lib/ibwarden`,
 	"keys":            `ibwarden keys show --data /var/lib/ibwarden`,
 	"keys show":       `ibwarden keys show --data /var/lib/ibwarden`,
 	"keys rotate":     `ibwarden keys rotate --all --data /var/lib/ibwarden`,
+	"keys signer":     `ibwarden keys signer --data /var/lib/ibwarden > allowed_signers`,
 	"keys export": `# for a fabric that goes back to OpenSM
 ibwarden keys export /var/cache/opensm --format opensm --data /var/lib/ibwarden`,
 	"keys exec": `ibwarden keys exec -- iblinkinfo
@@ -106,7 +107,9 @@ ibwarden audit --snapshot now.snap`,
 	"prove": `# who can talk, by the tables of the devices
 ibwarden prove --fabric umad
 # whether a policy keeps tenants apart, from a snapshot
-ibwarden prove --snapshot now.snap --policy tenants.yaml`,
+ibwarden prove --snapshot now.snap --policy tenants.yaml
+# for an auditor, who checks it without ibwarden
+ibwarden prove --fabric umad --policy tenants.yaml --certificate fabric.cert`,
 	"trace": `ibwarden trace red-1 blue-4 --fabric umad --pkey 0x8010
 # computed, and sent through a simulated fabric, hop by hop
 ibwarden trace red-1 red-2 --snapshot now.snap --packet`,

@@ -27,8 +27,9 @@ func newKeys() *cobra.Command {
 	f := new(keysCommand)
 	c := &cobra.Command{
 		Use:   "keys",
-		Short: "Manage the M_Keys of a fabric, and run programs with them: show, rotate, export, import, recover, exec",
+		Short: "Manage the M_Keys of a fabric, and run programs with them: show, rotate, export, import, recover, signer, exec",
 		Long: `Manage the M_Keys of a fabric: show, rotate, export, import, recover; exec runs a program with them.
+signer shows the key that signs certificates of isolation.
 
 Every key is derived from a master secret and a generation, which counts the keys
 that a port has had. The data directory (--data) has the secret, and keys.json with
@@ -43,7 +44,7 @@ them to files.
 	f.where.add(c.PersistentFlags())
 	f.where.reads.add(c.PersistentFlags())
 	c.PersistentFlags().BoolVar(&f.json, "json", false, "print one JSON document")
-	c.AddCommand(f.show(), f.rotate(), f.export(), f.imports(), f.recover())
+	c.AddCommand(f.show(), f.rotate(), f.export(), f.imports(), f.recover(), f.signer())
 	return c
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"crypto/ed25519"
 	"fmt"
 	"time"
 
@@ -24,6 +25,8 @@ type proveFlags struct {
 	policy policyFlags
 	maxAge time.Duration
 	json   bool
+	// certificate is a file to write; empty for none.
+	certificate string
 }
 
 // proveReport is what `ibwarden prove --json` prints: the proof, and what it
@@ -82,6 +85,7 @@ host can talk with every other (exit status 1), else no-policy.
 	c.Flags().StringVar(&f.cables, "cables", "", run.CablesHelp)
 	c.Flags().DurationVar(&f.maxAge, "max-age", 0, "anything read longer ago counts as unknown (default: any age)")
 	c.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
+	c.Flags().StringVar(&f.certificate, "certificate", "", certificateHelp)
 	return c
 }
 
@@ -92,10 +96,20 @@ func (f *proveFlags) run(c *cobra.Command) error {
 	if err := f.policy.load(c); err != nil {
 		return err
 	}
+	if done, err := f.certifiedByService(c); done || err != nil {
+		return err
+	}
 	where := run.Cables{Data: f.source.where.reads.data, File: f.cables}
 	list, err := where.LoadThere(f.source.where.spec)
 	if err != nil {
 		return err
+	}
+	var key ed25519.PrivateKey
+	if f.certificate != "" {
+		if key, err = f.signer(); err != nil {
+			return err
+		}
+		f.source.signs = true
 	}
 	r, err := f.source.read(c, sweep.Options{Forwarding: true, Multicast: true})
 	if err != nil {
@@ -121,6 +135,11 @@ func (f *proveFlags) run(c *cobra.Command) error {
 	}
 	if err := f.report(c, r, proof, spread, allowed); err != nil {
 		return err
+	}
+	if key != nil {
+		if err := f.certify(c, key, r, allowed, list.Declares()); err != nil {
+			return err
+		}
 	}
 	return f.outcome(proof.Verdict, spread.Verdict)
 }

@@ -30,6 +30,8 @@ type source struct {
 	server servicecmd.Named
 	// alone goes to the fabric, whatever service runs.
 	alone bool
+	// signs takes the data directory beside a file: a key there signs what is written of it.
+	signs bool
 }
 
 func (s *source) add(c *cobra.Command) {
@@ -45,7 +47,7 @@ func (s *source) add(c *cobra.Command) {
 func (s *source) read(c *cobra.Command, o sweep.Options) (*look.Reading, error) {
 	if s.file != "" {
 		for _, name := range []string{"fabric", "server", "guid", "m-key-file", "data", "secret-file"} {
-			if c.Flags().Changed(name) {
+			if c.Flags().Changed(name) && !(name == "data" && s.signs) {
 				return nil, misuse(fmt.Errorf("--snapshot and --%s: want one or the other", name))
 			}
 		}

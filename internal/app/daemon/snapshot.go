@@ -66,12 +66,12 @@ func askedIn(o sweep.Options) []string {
 	return out
 }
 
-// snapshotFileMax is the most bytes of a snapshot that is read.
-const snapshotFileMax = 16 << 30
+// SnapshotFileMax is the most bytes of a snapshot that is read.
+const SnapshotFileMax = 16 << 30
 
 // LoadSnapshot reads the file that SaveSnapshot wrote.
 func LoadSnapshot(path string) (*snapshot.Snapshot, error) {
-	f, err := files.Open(path, snapshotFileMax)
+	f, err := files.Open(path, SnapshotFileMax)
 	if err != nil {
 		return nil, err
 	}

@@ -114,7 +114,7 @@ func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, log *slog
 		return nil, err
 	}
 	handler := web.Handler(api.New(s.Service, api.Options{
-		Version: terminal.ThisProgram().Version, UID: os.Geteuid(), Store: s.store, Judge: s.manager, Managers: s.manager, Sweeps: s.manager, Traffic: s.manager, Cabling: s.manager, StoreName: s.where, Address: l.URL, Log: log, UFM: ufm.Options{Keys: keys},
+		Version: terminal.ThisProgram().Version, UID: os.Geteuid(), Store: s.store, Judge: s.manager, Certificates: daemon.NewCertificates(s.manager, data), Managers: s.manager, Sweeps: s.manager, Traffic: s.manager, Cabling: s.manager, StoreName: s.where, Address: l.URL, Log: log, UFM: ufm.Options{Keys: keys},
 		Observe: s.calls.Request,
 	}))
 	s.calls.SetConnections(func() (c metrics.Connections) {

@@ -1,0 +1,3 @@
+module github.com/ibwarden/ibwarden/verify
+
+go 1.26.0
