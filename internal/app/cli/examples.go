@@ -31,14 +31,14 @@ ibwarden plan --fabric umad --policy moved.yaml --json`,
 # the group storage first, then 50 hosts at a time; later undo the change
 ibwarden apply --fabric umad --policy moved.yaml --yes --canary storage --batch 50
 ibwarden apply --fabric umad --rollback --yes`,
-	"show":          `ibwarden show nodes --fabric umad`,
-	"show nodes":    `ibwarden show nodes --fabric umad`,
-	"show ports":    `ibwarden show ports --fabric umad`,
+	"show":       `ibwarden show nodes --fabric umad`,
+	"show nodes": `ibwarden show nodes --fabric umad`,
+	"show ports": `ibwarden show ports --fabric umad`,
 	"show topology": `ibwarden show topology --fabric umad > fabric.topology
 ibwarden show topology --format slurm > /etc/slurm/topology.conf`,
-	"show links":    `ibwarden show links --fabric sim:fattree,radix=12,levels=2`,
-	"show lids":     `ibwarden show lids --fabric umad --json`,
-	"show routes":   `ibwarden show routes --fabric ibsim:demo`,
+	"show links":  `ibwarden show links --fabric sim:fattree,radix=12,levels=2`,
+	"show lids":   `ibwarden show lids --fabric umad --json`,
+	"show routes": `ibwarden show routes --fabric ibsim:demo`,
 	"show routing": `ibwarden show routing --fabric umad --pattern shift,tenant
 # the routing of another manager, read earlier
 ibwarden show routing --snapshot fabric.snap --json`,
