@@ -156,7 +156,7 @@ func written(t *testing.T, ours, theirs answers) string {
 		}
 		return strings.ReplaceAll(out, "*", "\\*")
 	}
-	b, err := os.ReadFile("testdata/page.md")
+	b, err := os.ReadFile("testdata/page.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // Package certificate writes certificates of isolation: files from which a stranger can
 // check, with a program that is not ibwarden (verify/), that no packet of a host arrives
-// where the policy does not allow it. docs/certificate.md describes the format.
+// where the policy does not allow it. docs/dev/certificate-format.md describes the format.
 //
 // A certificate is text, one fact a line. It is canonical: each fact has one spelling, and
 // the lines of each kind are sorted, so that the same fabric and policy give the same bytes.
