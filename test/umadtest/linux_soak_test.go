@@ -2,12 +2,8 @@ package umadtest
 
 import (
 	"fmt"
-	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ibwarden/ibwarden/test/need"
 )
@@ -20,73 +16,6 @@ func soakLinux(t *testing.T) {
 }
 
 const linuxPort = "/sys/class/infiniband/qib0/ports/1/"
-
-// TestFailoverInLinux kills the master in a Linux machine, and a standby in another takes over, and kills
-// that, and one on a host of the simulator does: two machines of a tenant keep keys, LIDs and what
-// they send each other.
-func TestFailoverInLinux(t *testing.T) {
-	soakLinux(t)
-	r := newRig(t, "")
-	policy := r.file("tenants.yaml", fmt.Sprintf("version: 1\ndefault: none\npartitions:\n  - {name: red, pkey: 0x10, ipoib: true, members: {full: [{port: %s}, {port: %s}]}}\n", r.port("red-1"), r.port("red-2")))
-	secret := r.file("secret", strings.Repeat("5a", 32))
-	if err := os.Chmod(secret, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r.boot(384, map[string]string{ownInside: must(binary()), "/root/tenants.yaml": policy, "/root/secret": secret}, "mgmt-1", "blue-6")
-	r.boot(128, nil, "red-1", "red-2")
-	managers := []string{"mgmt-1", "blue-6", "storage-2"}
-	run := func(i int) string {
-		dir, program := "/root", ownInside
-		if i == 2 {
-			dir, program = r.dir, must(binary())
-		}
-		r.script(managers[i], fmt.Sprintf("cd %s && chmod 600 secret && %s run --fabric umad --policy tenants.yaml --data data --secret-file secret --priority %d --trusted-sm %s,%s,%s --master-timeout 20s --quarantine 0s >>log 2>&1 </dev/null & echo $! > %s/pid",
-			dir, program, 9-i, r.port(managers[0]), r.port(managers[1]), r.port(managers[2]), dir))
-		r.Cleanup(func() {
-			if t.Failed() {
-				t.Logf("%s: %s", managers[i], r.run(managers[i], "tail", "-40", dir+"/log").stdout)
-			}
-			r.run(managers[i], "sh", "-c", "kill -9 $(cat "+dir+"/pid)")
-		})
-		return dir
-	}
-	dir := run(0)
-	r.shows(managers[0], "cat "+dir+"/log", "verdict: isolated")
-	hosts := []string{"red-1", "red-2"}
-	held := func() (out []string) {
-		for _, h := range hosts {
-			out = append(out, r.script(h, "cat "+linuxPort+"pkeys/* "+linuxPort+"lid "+linuxPort+"state"))
-		}
-		return out
-	}
-	for i, h := range hosts {
-		r.shows(h, "cat "+linuxPort+"state", "ACTIVE")
-		r.script(h, fmt.Sprintf("ifconfig ib0 10.0.0.%d netmask 255.255.255.0; until grep -q 1 /sys/class/net/ib0/carrier; do sleep 1; done", i+1))
-	}
-	r.script("red-1", "ping 10.0.0.2 >/root/ping 2>&1 </dev/null &")
-	before := held()
-	answers := func() int {
-		n, _ := strconv.Atoi(strings.TrimSpace(r.run("red-1", "sh", "-c", "grep -c 'bytes from' /root/ping").stdout))
-		return n
-	}
-	r.eventually("red answers red", func() bool { return answers() > 2 })
-	for i := range managers[1:] {
-		was, pid := managers[i], dir+"/pid"
-		dir = run(i + 1)
-		r.shows(managers[i+1], "cat "+dir+"/log", "standing by")
-		r.script(was, "kill -9 $(cat "+pid+")")
-		killed, n := time.Now(), answers()
-		r.shows(managers[i+1], "cat "+dir+"/log", "verdict: isolated")
-		t.Logf("%s takes over from %s: proved after %v", managers[i+1], was, time.Since(killed))
-		r.eventually("red answers red as before", func() bool { return answers() > n+10 })
-		if now := held(); !slices.Equal(now, before) {
-			t.Errorf("%s takes over: hosts had %q, and have %q", managers[i+1], before, now)
-		}
-	}
-	if out := r.script("red-1", "killall -INT ping; sleep 1; tail -2 /root/ping"); !strings.Contains(out, " 0% packet loss") {
-		t.Errorf("ping: %s", out)
-	}
-}
 
 // TestTenantsInLinux: unmodified programs of Linux machines, in the partition of their tenant and in
 // one for storage that is an IPoIB child interface, and nothing of it across tenants.
