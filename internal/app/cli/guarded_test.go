@@ -47,6 +47,7 @@ func TestGuardedHasAll(t *testing.T) {
 		"run":         "it says that this manager does not have them: keys.txtar",
 		"apply":       "it writes, and is refused as run is",
 		"keys show":   "it reads no fabric",
+		"keys signer": "it reads no fabric",
 		"status":      "it asks a service, and refuses --fabric",
 		"keys rotate": "it reads no fabric",
 		"keys import": "it reads no fabric",
