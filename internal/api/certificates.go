@@ -18,23 +18,24 @@ func (a *api) certificates() {
 	type input struct {
 		Revision uint64 `query:"revision" doc:"that of this revision: 404 where the last pass of the manager was for another"`
 	}
+	const text = "text/plain"
 	for _, x := range []struct {
-		path, id, about, kind string
-		part                  func(*views.Certificate) []byte
+		path, id, about string
+		part            func(*views.Certificate) []byte
 	}{
-		{"/proof/certificate", "get-certificate", "A certificate of isolation, which others can check without ibwarden; for the provider. Its ETag is that of its signature", "text/plain",
+		{"/proof/certificate", "get-certificate", "A certificate of isolation, which others can check without ibwarden; for the provider. Its ETag is that of its signature",
 			func(c *views.Certificate) []byte { return c.Text }},
-		{"/proof/certificate.sig", "get-certificate-signature", "The signature of the certificate, for ssh-keygen -Y verify; for the provider", "text/plain",
+		{"/proof/certificate.sig", "get-certificate-signature", "The signature of the certificate, for ssh-keygen -Y verify; for the provider",
 			func(c *views.Certificate) []byte { return c.Signature }},
 	} {
-		register(a, streams(operation(http.MethodGet, x.path, x.id, x.about), x.kind, x.about),
+		register(a, streams(operation(http.MethodGet, x.path, x.id, x.about), text, x.about),
 			func(ctx context.Context, in *input) (*huma.StreamResponse, error) {
 				c, err := a.certificate(ctx, in.Revision)
 				if err != nil {
 					return nil, err
 				}
 				return &huma.StreamResponse{Body: func(to huma.Context) {
-					to.SetHeader("Content-Type", x.kind)
+					to.SetHeader("Content-Type", text)
 					to.SetHeader("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(c.Text)))
 					if _, err := to.BodyWriter().Write(x.part(c)); err != nil {
 						a.cut(ctx, err)

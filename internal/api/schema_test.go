@@ -326,7 +326,7 @@ const fuzzedAgain = 4
 // blames the service.
 func TestRequestsFromTheDescription(t *testing.T) {
 	doc, router := described(t)
-	n, seed := need.Share(fuzzed/3, fuzzed), need.Seed(t, 1)
+	n, seed := fuzzed, need.Seed(t, 1)
 	if need.Soak() {
 		n = fuzzedLong
 	}

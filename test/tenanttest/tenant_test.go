@@ -34,13 +34,13 @@ type run struct {
 // makes 100,000. It goes on with further seeds, up to mostRuns times as many, until everything
 // was done and refused often enough: what is rare is not left to the seed.
 func TestACallerGetsAndSeesWhatTheModelSays(t *testing.T) {
-	runs, length, least := need.Share(4, 10), 1200, 1
+	runs, length, least := need.Share(4, fullRuns), 1200, 1
 	if need.Soak() {
 		runs, length, least = 100, 1000, 20
 	}
 	first := need.Seed(t, uint64(time.Now().UnixNano())%1e6)
 	total := &run{done: map[string]int{}, refused: map[string]int{}, reasons: map[resource.Reason]int{}}
-	for i := 0; i < runs || i < mostRuns*runs && len(total.rare(least)) > 0; i++ {
+	for i := 0; i < runs || i < mostRuns*max(runs, fullRuns) && len(total.rare(least)) > 0; i++ {
 		(&run{T: t, seed: first + uint64(i), done: total.done, refused: total.refused, reasons: total.reasons}).all(length)
 		if t.Failed() {
 			return
@@ -52,7 +52,8 @@ func TestACallerGetsAndSeesWhatTheModelSays(t *testing.T) {
 	t.Logf("done %v\nrefused %v\nreasons %v", total.done, total.refused, total.reasons)
 }
 
-const mostRuns = 5
+// fullRuns are the runs of a whole test; mostRuns times as many are made until nothing is rare.
+const fullRuns, mostRuns = 10, 5
 
 // rare lists what was done or refused less than so many times.
 func (r *run) rare(least int) (out []string) {

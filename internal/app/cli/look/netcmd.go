@@ -38,10 +38,11 @@ func NetCommand(add func(*cobra.Command), read func(*cobra.Command, sweep.Option
   kubernetes      labels of nodes, as Topograph sets them: kubectl apply --server-side -f
   dot, graphml    a graph, for Graphviz, NetworkX, Gephi
 
-A scheduler gets a tree: leaves with their hosts, pods if there are any, and a root. Leaves that
-a host has in common (rails, planes) are one, with the name of the first. A host has the
-name that its description begins with, and can choose it: where two adapters have the
-same description, or a description is no name, a comment says so and they are not listed.
+A scheduler gets a tree: leaves with their hosts, pods if there are any, and a root. Leaves with
+most of their hosts in common (rails, planes) are one, with the name of the first. A host has
+the name that its description begins with, and can choose it: a comment says which hosts are
+not listed, since another adapter has the same description, the description is no name, or
+adapters of one name are at leaves that have little in common.
 
 ` + help,
 		RunE: func(c *cobra.Command, _ []string) error {

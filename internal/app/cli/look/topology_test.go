@@ -97,6 +97,28 @@ func TestRailsAreOneLeaf(t *testing.T) {
 	}
 }
 
+// A host that takes the name of one at another leaf joins no leaves, and one adapter with cables to two
+// leaves is at one of them.
+func TestNameOfAnotherLeaf(t *testing.T) {
+	b := subnettest.New()
+	one, two := b.Switch(8, "one"), b.Switch(8, "two")
+	subnettest.Join(one, two)
+	for i := range 4 {
+		b.Host(one, fmt.Sprintf("a%d mlx5_0", i))
+		b.Host(two, fmt.Sprintf("b%d mlx5_0", i))
+	}
+	b.Host(two, "a0 mlx5_1")
+	want := "# not listed: a0: its adapters are at leaves that have few hosts in common\n" +
+		"SwitchName=one Nodes=a1,a2,a3\nSwitchName=two Nodes=b0,b1,b2,b3\nSwitchName=_fabric Switches=one,two\n"
+	if got := inFormat(t, b.Fabric, "slurm"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	join := new(tree).rails(3, map[string][]int{"a": {0, 2}, "b": {0}, "c": {0}, "d": {2}}, map[string]int{"a": 1})
+	if join.of(2) != 2 {
+		t.Error("an adapter with two cables joins leaves")
+	}
+}
+
 // What a device says of itself makes no line, takes no name of a switch, and puts no other host into
 // its leaf.
 func TestHostileDescriptions(t *testing.T) {

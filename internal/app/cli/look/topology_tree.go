@@ -50,7 +50,8 @@ var (
 )
 
 // treeOf makes the tree. A host is called by the first word of its node description, so it can take
-// the name of another: two adapters with the same description are in no leaf.
+// the name of another: two adapters with the same description are in no leaf, nor is a host whose
+// adapters are at leaves that have few hosts in common.
 func treeOf(f *observed.Fabric) tree {
 	var out tree
 	index := make(map[*observed.Node]int, len(f.Nodes))
@@ -68,7 +69,7 @@ func treeOf(f *observed.Fabric) tree {
 			}
 		}
 	}
-	join, at := newJoiner(len(nodes)), make(map[string][]int)
+	at, adapters := make(map[string][]int), make(map[string]int)
 	for _, n := range f.Nodes {
 		if n.Type() != ib.NodeCA {
 			continue
@@ -88,14 +89,46 @@ func treeOf(f *observed.Fabric) tree {
 			out.left = append(out.left, fmt.Sprintf("%v: %s", n.GUID(), why))
 			continue
 		}
+		adapters[name]++
 		at[name] = append(at[name], switches...)
-		for _, s := range at[name] {
-			join.join(at[name][0], s)
-		}
 	}
+	join := out.rails(len(nodes), at, adapters)
 	out.fill(nodes, observed.LevelsOf(nodes, links), join, at)
 	slices.Sort(out.left)
 	return out
+}
+
+// rails joins the leaves that have most of their hosts in common. A host at leaves that have not is at
+// the first of them if one adapter has all these cables; else one of its adapters may be another's,
+// and it is left out.
+func (t *tree) rails(nodes int, at map[string][]int, adapters map[string]int) *joiner {
+	join, hosts, common := newJoiner(nodes), make(map[int]int), make(map[[2]int]int)
+	for name, list := range at {
+		slices.Sort(list)
+		list = slices.Compact(list)
+		at[name] = list
+		for i, a := range list {
+			hosts[a]++
+			for _, b := range list[i+1:] {
+				common[[2]int{a, b}]++
+			}
+		}
+	}
+	for name, list := range at {
+		for _, b := range list[1:] {
+			switch a := list[0]; {
+			case 2*common[[2]int{a, b}] > max(hosts[a], hosts[b]):
+				join.join(a, b)
+			case adapters[name] > 1:
+				delete(at, name)
+				t.left = append(t.left, name+": its adapters are at leaves that have few hosts in common")
+			}
+			if at[name] == nil {
+				break
+			}
+		}
+	}
+	return join
 }
 
 // leavesOf are the switches that a host is cabled to.
