@@ -338,3 +338,28 @@ func TestImpossiblePolicyTakesNothingOver(t *testing.T) {
 		t.Errorf("with a policy that can be carried out: %v", second.events)
 	}
 }
+
+// Without a default partition hosts ask the manager in their own partitions. A standby is a member of
+// none: when it takes over it becomes one of each that hosts still are in, though its tables did not
+// hold them.
+func TestTakeoverServesTenants(t *testing.T) {
+	r := newRivals(t)
+	y := halves(hosts(r.list))
+	y.none = true
+	config := func(priority uint8) engine.Config {
+		return engine.Config{Election: engine.Election{Priority: priority, SMKeys: ring(1)}, Profile: protect.Tenant}
+	}
+	first := r.joinAs("mgmt-1", config(5), y)
+	r.run(time.Second)
+	r.joinAs("blue-6", config(1), y)
+	r.run(20 * time.Second)
+	r.checkHolds("before", "mgmt-1", 0x10, true)
+	r.checkHolds("before", "blue-6", 0x10, false)
+	r.leave(first)
+	r.run(20 * time.Second)
+	for _, base := range []ib.PKeyBase{0x10, 0x20} {
+		r.checkHolds("after", "blue-6", base, true)
+	}
+	r.checkHolds("after", "red-1", 0x10, true)
+	r.checkHolds("after", "red-1", 0x20, false)
+}

@@ -76,8 +76,9 @@ func (b *Bound) allows(g ib.PortGUID, base ib.PKeyBase, full bool) bool {
 }
 
 // Within leaves out of a resolution, which stays as it is, who would get more than
-// he held; not the manager's own port, self, in the default partition, without which it
-// cannot answer hosts. text says who that is, and is empty when it is nobody.
+// he held; not the manager's own port, self, where hosts ask it: in the default partition, and
+// without one in each partition of which another port is left. text says who that is, and is
+// empty when it is nobody.
 func (b *Bound) Within(r *policy.Resolution, self ib.PortGUID) (out *policy.Resolution, text string) {
 	var named []string
 	n := 0
@@ -85,9 +86,10 @@ func (b *Bound) Within(r *policy.Resolution, self ib.PortGUID) (out *policy.Reso
 	cut.Partitions = slices.Clone(r.Partitions)
 	for i := range cut.Partitions {
 		x := &cut.Partitions[i]
+		asked := x.Base == ib.PKeyBaseDefault || r.NoDefault && b.leavesAny(x, self)
 		keep := func(list []ib.PortGUID, full bool) []ib.PortGUID {
 			return slices.DeleteFunc(slices.Clone(list), func(g ib.PortGUID) bool {
-				if g == self && x.Base == ib.PKeyBaseDefault || b.allows(g, x.Base, full) {
+				if g == self && asked || b.allows(g, x.Base, full) {
 					return false
 				}
 				if n++; n <= shownMemberships {
@@ -111,6 +113,14 @@ func (b *Bound) Within(r *policy.Resolution, self ib.PortGUID) (out *policy.Reso
 		return r, ""
 	}
 	return &cut, b.text(n, named)
+}
+
+// leavesAny reports whether a port other than self stays a member of a partition.
+func (b *Bound) leavesAny(x *observed.Partition, self ib.PortGUID) bool {
+	stays := func(list []ib.PortGUID, full bool) bool {
+		return slices.ContainsFunc(list, func(g ib.PortGUID) bool { return g != self && b.allows(g, x.Base, full) })
+	}
+	return stays(x.Full, true) || stays(x.Limited, false)
 }
 
 // Tight is a policy as far as Other or Older leaves it, besides its partitions.

@@ -13,7 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
-const red = ib.PKeyBase(0x10)
+const red, blue = ib.PKeyBase(0x10), ib.PKeyBase(0x20)
 
 // hosts are hosts behind one switch, which enforces.
 func hosts(n int) (b *subnettest.Builder, ports []*observed.Port) {
@@ -112,6 +112,16 @@ func TestWithin(t *testing.T) {
 	if strings.Contains(text, "0x0000000000000009") {
 		t.Errorf("%q names more than %d", text, shownMemberships)
 	}
+	// Without a default partition hosts ask the manager in each of theirs: it is in those that have a host.
+	in.NoDefault = true
+	in.Partitions = append(in.Partitions, observed.Partition{Name: "blue", Base: blue, Full: []ib.PortGUID{2, 9}})
+	if out, _ = x.Within(in, 9); !slices.Equal(out.Partitions[0].Limited, []ib.PortGUID{9}) || len(out.Partitions[2].Full) != 0 {
+		t.Errorf("of red %v, want the manager; of blue %v, want nobody", out.Partitions[0].Limited, out.Partitions[2].Full)
+	}
+	if out, _ = x.Within(in, 1); len(out.Partitions[2].Full) != 0 || len(out.Partitions[0].Limited) != 0 {
+		t.Errorf("with another port as the manager's: of red %v, of blue %v, want nobody", out.Partitions[0].Limited, out.Partitions[2].Full)
+	}
+	in = whole()
 	x = BoundOf(nil, "", false)
 	for g := range ib.PortGUID(10) {
 		x.Add(g, []ib.PKey{red.Full()})
