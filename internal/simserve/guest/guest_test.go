@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os/exec"
 	"slices"
 	"strings"
@@ -212,6 +213,7 @@ func (p *pair2) exec() {
 	if _, err := p.b.Get(p.t.Context(), "/nowhere"); err == nil || !strings.Contains(err.Error(), "No such file") {
 		p.t.Errorf("a file that is not there: %v", err)
 	}
+	p.cutRequest()
 	io.WriteString(p.b.Console(), "echo conso''le\n")
 	need.Eventually(p.t, need.Patience, "the console answers", func() bool { return strings.Contains(p.b.console.String(), "console") })
 	p.b.try("poweroff -f") // ends before it answers
@@ -223,6 +225,44 @@ func (p *pair2) exec() {
 		p.t.Error("a program runs in a machine that has ended")
 	}
 	p.a.until("ibstat", "State: Down")
+}
+
+// cutRequest has a program end while a part of the next request has come.
+func (p *pair2) cutRequest() {
+	g := p.b.agent
+	first := make(chan error, 1)
+	go func() {
+		_, err := p.b.Exec(p.t.Context(), io.Discard, io.Discard, "sleep", "1")
+		first <- err
+	}()
+	p.b.until("ps | grep 'sleep [1]' && echo runs", "runs")
+	g.send.Lock()
+	whole := g.conn
+	whole.Write([]byte("ru"))
+	g.conn = &cut{whole, 2}
+	g.send.Unlock()
+	if err := <-first; err != nil {
+		p.t.Error(err)
+	}
+	time.Sleep(time.Second) // it has cleaned up, and cannot be asked
+	ctx, cancel := context.WithTimeout(p.t.Context(), need.Patience)
+	defer cancel()
+	if status, err := p.b.Exec(ctx, io.Discard, io.Discard, "true"); err != nil || status != 0 {
+		p.t.Errorf("a request that came in two parts: status %d, %v", status, err)
+	}
+}
+
+// cut leaves out the first bytes, which were written before.
+type cut struct {
+	net.Conn
+	n int
+}
+
+func (c *cut) Write(b []byte) (int, error) {
+	n := min(c.n, len(b))
+	c.n -= n
+	m, err := c.Conn.Write(b[n:])
+	return n + m, err
 }
 
 func TestMissing(t *testing.T) {
