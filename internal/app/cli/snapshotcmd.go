@@ -35,7 +35,7 @@ sent. What could not be read is recorded as such, with the reason.
 
 The file tells of M_Keys and SM_Keys only which are the same. Only its owner can read it.
 
---anonymize makes a file to hand on, of a fabric or of a --snapshot: it has other names,
+snapshot diff compares two files. --anonymize makes a file to hand on, of a fabric or of a --snapshot: it has other names,
 GUIDs and P_Keys, each the same wherever it stands, and the same verdicts. What is left
 in it that could identify the site is said on standard error.
 
@@ -71,6 +71,50 @@ in it that could identify the site is said on standard error.
 	c.Flags().StringVar(&s.file, "snapshot", "", "with --anonymize: take this file instead of a fabric")
 	c.Flags().BoolVar(&anonymize, "anonymize", false, "replace names, GUIDs and P_Keys")
 	c.Flags().StringVarP(&file, "output", "o", "", "file to write; one that is there is replaced")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	c.AddCommand(newSnapshotDiff())
+	return c
+}
+
+func newSnapshotDiff() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "diff A B",
+		Short: "Show where two snapshots of a fabric differ",
+		Long: `Show where two snapshots of a fabric differ: devices, cables, P_Keys, what guards and
+enforces, addresses, tables and managers. Counters are not compared. Of an M_Key a
+snapshot has whether there is one, not which.
+
+Exit status: 0 they do not differ; 1 they do; 2 a file could not be read.
+`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(c *cobra.Command, names []string) error {
+			var both [2]*snapshot.Snapshot
+			for i, name := range names {
+				var err error
+				if both[i], err = daemon.LoadSnapshot(name); err != nil {
+					return misuse(err)
+				}
+			}
+			t := terminal.NewTable("where", "node_guid", "what", "was", "is")
+			differences := snapshot.Diff(both[0], both[1])
+			for _, d := range differences {
+				t.Add(d.Where, d.Node, d.What, d.Was, d.Is)
+			}
+			if len(differences) > 0 || asJSON {
+				if err := t.Print(c.OutOrStdout(), "differences", asJSON); err != nil {
+					return bad(err)
+				}
+			}
+			if len(differences) > 0 {
+				return bad(nil)
+			}
+			if !asJSON {
+				fmt.Fprintln(c.OutOrStdout(), "no difference")
+			}
+			return nil
+		},
+	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return c
 }

@@ -21,11 +21,11 @@ const Remains = "the size and shape of the fabric, which vendors' devices are wh
 	"LIDs and routes, the order of GUIDs and of P_Keys, and the time of the reading"
 
 // WriteAnonymized writes s, whose keys are concealed, as Write does, with something else in
-// place of every name, GUID and P_Key, made of what draw gives: numbers of 64 bits that nobody
-// can foresee, and that are kept nowhere. What was equal stays equal, and GUIDs and P_Keys keep their order, by which much is
-// chosen: verdicts of the file are those of s. GUIDs keep their first 3 bytes, which are the
-// vendor's, and the default partition its number. Values that are not known to say nothing of
-// the site are left out: VendorDiag data, and bytes behind the end of an attribute.
+// place of every name, GUID and P_Key. It is made of what draw gives: numbers of 64 bits that
+// nobody can foresee, and that are kept nowhere. What was equal stays equal, and GUIDs and
+// P_Keys keep their order, by which much is chosen: verdicts of the file are those of s. GUIDs
+// keep their first 3 bytes, which are the vendor's, and the default partition its number.
+// VendorDiag data and bytes behind the end of an attribute are left out: they may hold anything.
 func WriteAnonymized(w io.Writer, s *Snapshot, draw func() uint64) error {
 	if !s.Concealed {
 		return fmt.Errorf("snapshot: its keys are to be concealed first")
