@@ -101,18 +101,7 @@ Exit status: 0 they do not differ; 1 they do; 2 a file could not be read.
 			for _, d := range differences {
 				t.Add(d.Where, d.Node, d.What, d.Was, d.Is)
 			}
-			if len(differences) > 0 || asJSON {
-				if err := t.Print(c.OutOrStdout(), "differences", asJSON); err != nil {
-					return bad(err)
-				}
-			}
-			if len(differences) > 0 {
-				return bad(nil)
-			}
-			if !asJSON {
-				fmt.Fprintln(c.OutOrStdout(), "no difference")
-			}
-			return nil
+			return printDifferences(c, t, len(differences), asJSON, "no difference")
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -28,7 +29,7 @@ const Remains = "the size and shape of the fabric, which vendors' devices are wh
 // VendorDiag data and bytes behind the end of an attribute are left out: they may hold anything.
 func WriteAnonymized(w io.Writer, s *Snapshot, draw func() uint64) error {
 	if !s.Concealed {
-		return fmt.Errorf("snapshot: its keys are to be concealed first")
+		return errors.New("snapshot: its keys are to be concealed first")
 	}
 	a := &anonymizer{draw: draw, words: map[string]string{}, guids: map[uint64]uint64{}, bases: map[uint64]uint64{}, prefixes: map[uint64]uint64{}}
 	if err := a.collect(s.Fabric); err != nil {
@@ -138,13 +139,10 @@ func (a *anonymizer) name(description string) string {
 		return description
 	}
 	host, rest, _ := strings.Cut(description, " ")
-	if rest == "" {
-		return a.word("node", description)
+	if rest != "" && !adapter.MatchString(rest) {
+		rest = a.word("x", rest)
 	}
-	if adapter.MatchString(rest) {
-		return a.word("node", host) + " " + rest
-	}
-	return a.word("node", host) + " " + a.word("x", rest)
+	return strings.TrimSuffix(a.word("node", host)+" "+rest, " ")
 }
 
 // reason matches what a reading says of a failure and that comes from no device but for numbers.
@@ -189,7 +187,7 @@ func (a *anonymizer) place(p *place) {
 
 // node changes the line of a node.
 func (a *anonymizer) node(n *node) (err error) {
-	if n.Info, err = a.nodeInfo(n.Info); err != nil {
+	if n.Info, err = a.answer(smp.AttrNodeInfo, n.Info); err != nil {
 		return err
 	}
 	n.Description = a.name(n.Description)
@@ -199,7 +197,7 @@ func (a *anonymizer) node(n *node) (err error) {
 		a.place(p.Peer)
 		if x := p.Stranger; x != nil {
 			x.Why = a.why(x.Why)
-			if x.Info, err = a.nodeInfo(x.Info); err != nil {
+			if x.Info, err = a.answer(smp.AttrNodeInfo, x.Info); err != nil {
 				return err
 			}
 		}
@@ -213,34 +211,20 @@ func (a *anonymizer) node(n *node) (err error) {
 	return nil
 }
 
-func (a *anonymizer) nodeInfo(raw []byte) ([]byte, error) { return a.answer(smp.AttrNodeInfo, raw) }
-
 // answer is the data of an attribute without what could identify.
 func (a *anonymizer) answer(id mad.AttributeID, raw []byte) ([]byte, error) {
 	d, _ := smp.Describe(id)
 	raw = padded(bytes.Clone(raw))
 	clear(raw[d.Size:])
-	v, err := a.value(id, raw)
-	if v == nil || err != nil {
-		return trimmed(raw), err
+	v := d.New()
+	if err := v.UnmarshalBinary(raw); err != nil {
+		return nil, err
 	}
-	var data [mad.DataSize]byte
-	err = v.Encode(&data)
-	return trimmed(data[:]), err
-}
-
-// value is the changed value of an attribute, nil for one that identifies nothing.
-func (a *anonymizer) value(id mad.AttributeID, raw []byte) (smp.Attribute, error) {
-	switch id {
-	case smp.AttrNodeInfo:
-		var v smp.NodeInfo
-		err := v.UnmarshalBinary(raw)
+	switch v := v.(type) {
+	case *smp.NodeInfo:
 		v.NodeGUID, v.PortGUID = ib.NodeGUID(a.guid(uint64(v.NodeGUID))), ib.PortGUID(a.guid(uint64(v.PortGUID)))
 		v.SystemImageGUID = a.guid(v.SystemImageGUID)
-		return &v, err
-	case smp.AttrPortInfo:
-		var v smp.PortInfo
-		err := v.UnmarshalBinary(raw)
+	case *smp.PortInfo:
 		if g, isGUID := a.guids[uint64(v.MKey)]; isGUID { // all other keys are concealed
 			v.MKey = ib.MKey(g)
 		}
@@ -250,34 +234,24 @@ func (a *anonymizer) value(id mad.AttributeID, raw []byte) (smp.Attribute, error
 			}
 			v.GIDPrefix = a.prefixes[v.GIDPrefix]
 		}
-		return &v, err
-	case smp.AttrSMInfo:
-		var v smp.SMInfo
-		err := v.UnmarshalBinary(raw)
+	case *smp.SMInfo:
 		v.GUID = ib.PortGUID(a.guid(uint64(v.GUID)))
-		return &v, err
-	case smp.AttrGUIDInfo:
-		var v smp.GUIDInfo
-		err := v.UnmarshalBinary(raw)
+	case *smp.GUIDInfo:
 		for i := range v.GUIDs {
 			v.GUIDs[i] = a.guid(v.GUIDs[i])
 		}
-		return &v, err
-	case smp.AttrPKeyTable:
-		var v smp.PKeyTable
-		err := v.UnmarshalBinary(raw)
+	case *smp.PKeyTable:
 		for i := range v.Keys {
 			v.Keys[i] = a.key(v.Keys[i])
 		}
-		return &v, err
-	case smp.AttrVendorDiag:
-		var v smp.VendorDiag
-		err := v.UnmarshalBinary(raw)
+	case *smp.VendorDiag:
 		v.DiagData = [len(v.DiagData)]byte{}
-		return &v, err
-	case smp.AttrSwitchInfo, smp.AttrLinearForwardingTable, smp.AttrRandomForwardingTable, smp.AttrMulticastForwardingTable,
-		smp.AttrSLToVLMappingTable, smp.AttrVLArbitrationTable:
-		return nil, nil
+	case *smp.SwitchInfo, *smp.LinearForwardingTable, *smp.RandomForwardingTable, *smp.MulticastForwardingTable,
+		*smp.SLToVLMappingTable, *smp.VLArbitrationTable:
+	default:
+		return nil, errors.New("what of it identifies a site is not known")
 	}
-	return nil, fmt.Errorf("what of it identifies a site is not known")
+	var data [mad.DataSize]byte
+	err := v.Encode(&data)
+	return trimmed(data[:]), err
 }

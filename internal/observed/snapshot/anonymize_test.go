@@ -205,6 +205,10 @@ func sameShape(t *testing.T, x, y *observed.Fabric) {
 		slices.Sort(was)
 		for _, v := range was {
 			is = append(is, order[v])
+			few := len(order) < 1<<14 // else there are not as many others
+			if _, stood := order[order[v]]; stood && few && v != 0 && v != uint64(ib.PKeyBaseDefault) {
+				t.Errorf("%x is in the place of %x, and was there before", order[v], v)
+			}
 		}
 		if !slices.IsSorted(is) || len(slices.Compact(is)) != len(was) {
 			t.Errorf("in the order of %x: %x", was, is)

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -174,34 +175,31 @@ func (d *differ) port(p, q *observed.Port) {
 		}
 		d.add(what, text(p), text(q))
 	}
-	settings("link", func(p *observed.Port) string {
-		return p.Info.PortState.String()
-	})
-	if p.IsEnd() {
-		settings("port GUID", func(p *observed.Port) string { return p.GUID.String() })
-		settings("LID", func(p *observed.Port) string { return fmt.Sprintf("%s, LMC %d", p.Info.LID, p.Info.LMC) })
-		settings("manager's LID", func(p *observed.Port) string { return p.Info.MasterSMLID.String() })
-		settings("guard", guardOf)
-		if d.both(AskedAudit) {
-			settings("manager behind", managerOf)
-			settings("aliases", func(p *observed.Port) string { return fmt.Sprint(p.Aliases()) })
-		}
+	directions := func(what string, of func(*observed.Port) (in, out bool)) {
+		settings(what, func(p *observed.Port) string {
+			in, out := of(p)
+			return "inbound " + onOff[in] + ", outbound " + onOff[out]
+		})
+	}
+	settings("link", func(p *observed.Port) string { return p.Info.PortState.String() })
+	if !p.IsEnd() {
+		directions("enforcement", func(p *observed.Port) (in, out bool) {
+			return p.Info.PartitionEnforcementInbound, p.Info.PartitionEnforcementOutbound
+		})
+		directions("raw filter", func(p *observed.Port) (in, out bool) { return p.Info.FilterRawInbound, p.Info.FilterRawOutbound })
 		return
 	}
-	settings("enforcement", func(p *observed.Port) string {
-		return "inbound " + onOff(p.Info.PartitionEnforcementInbound) + ", outbound " + onOff(p.Info.PartitionEnforcementOutbound)
-	})
-	settings("raw filter", func(p *observed.Port) string {
-		return "inbound " + onOff(p.Info.FilterRawInbound) + ", outbound " + onOff(p.Info.FilterRawOutbound)
-	})
+	settings("port GUID", func(p *observed.Port) string { return p.GUID.String() })
+	settings("LID", func(p *observed.Port) string { return fmt.Sprintf("%s, LMC %d", p.Info.LID, p.Info.LMC) })
+	settings("manager's LID", func(p *observed.Port) string { return p.Info.MasterSMLID.String() })
+	settings("guard", guardOf)
+	if d.both(AskedAudit) {
+		settings("manager behind", managerOf)
+		settings("aliases", func(p *observed.Port) string { return fmt.Sprint(p.Aliases()) })
+	}
 }
 
-func onOff(b bool) string {
-	if b {
-		return "on"
-	}
-	return "off"
-}
+var onOff = map[bool]string{true: "on", false: "off"}
 
 func guardOf(p *observed.Port) string {
 	key := "M_Key"
@@ -221,58 +219,45 @@ func managerOf(p *observed.Port) string {
 	return fmt.Sprintf("%s, priority %d", p.SMInfo.SMState, p.SMInfo.Priority)
 }
 
-// tables compares the forwarding tables of a switch that both have.
+// tables compares the tables of a switch that both have.
 func (d *differ) tables(x, y *observed.Switch) {
 	if x == nil || y == nil {
 		return
 	}
-	if d.both(AskedForwarding) && bothRead(d, x, y) {
-		different := 0
-		for lid := range max(len(x.LFT), len(y.LFT)) {
-			if at(x.LFT, lid) != at(y.LFT, lid) {
-				different++
-			}
-		}
-		if different > 0 {
-			d.add("forwarding table", "", fmt.Sprintf("%d LIDs have another port", different))
-		}
-	}
-	if d.both(AskedMulticast) {
-		different := 0
-		for modifier, t := range x.MFT {
-			if u, both := y.MFT[modifier]; !both || u != t {
-				different++
-			}
-		}
-		for modifier := range y.MFT {
-			if _, both := x.MFT[modifier]; !both {
-				different++
-			}
-		}
-		if different > 0 {
-			d.add("multicast forwarding table", "", fmt.Sprintf("%d blocks are others", different))
-		}
-	}
 	d.add("enforcement capability", capabilityOf(x), capabilityOf(y))
-}
-
-// bothRead reports whether both have all of their forwarding tables, else that is compared.
-func bothRead(d *differ, x, y *observed.Switch) bool {
-	read := func(s *observed.Switch) string {
-		if slices.Contains(s.LFTRead, false) {
-			return "not all read"
+	if d.both(AskedForwarding) {
+		unread := func(s *observed.Switch) string {
+			if slices.Contains(s.LFTRead, false) {
+				return "not all read"
+			}
+			return ""
 		}
-		return ""
+		different := ""
+		if n := routesChanged(x.LFT, y.LFT); n > 0 {
+			different = fmt.Sprintf("%d LIDs have another port", n)
+		}
+		d.add("forwarding table", unread(x), cmp.Or(unread(y), different))
 	}
-	d.add("forwarding table", read(x), read(y))
-	return read(x) == "" && read(y) == ""
+	if d.both(AskedMulticast) && !maps.Equal(x.MFT, y.MFT) {
+		d.add("multicast forwarding table", "", "another")
+	}
 }
 
-func at(table []ib.PortNum, lid int) ib.PortNum {
-	if lid < len(table) {
-		return table[lid]
+// routesChanged counts the LIDs for which two tables have different ports; beyond its end a
+// table has none.
+func routesChanged(a, b []ib.PortNum) (n int) {
+	at := func(t []ib.PortNum, lid int) ib.PortNum {
+		if lid < len(t) {
+			return t[lid]
+		}
+		return ib.PortNone
 	}
-	return ib.PortNone
+	for lid := range max(len(a), len(b)) {
+		if at(a, lid) != at(b, lid) {
+			n++
+		}
+	}
+	return n
 }
 
 func capabilityOf(x *observed.Switch) string {
@@ -280,5 +265,5 @@ func capabilityOf(x *observed.Switch) string {
 		return "not read"
 	}
 	i := &x.Info
-	return fmt.Sprintf("P_Key tables of %d, inbound %t, outbound %t", i.PartitionEnforcementCap, i.InboundEnforcementCap, i.OutboundEnforcementCap)
+	return fmt.Sprintf("P_Key tables of %d, inbound %s, outbound %s", i.PartitionEnforcementCap, onOff[i.InboundEnforcementCap], onOff[i.OutboundEnforcementCap])
 }
