@@ -119,7 +119,7 @@ func anonymized(t *testing.T, s *Snapshot, seed byte) (*Snapshot, []byte) {
 // An anonymized file is a snapshot of the same shape, has other names, GUIDs and P_Keys,
 // equal where they were and in the same order, and nothing of what identified the site.
 func TestAnonymize(t *testing.T) {
-	for seed := range uint64(15) {
+	for seed := range uint64(8) {
 		r := rand.New(rand.NewPCG(1, seed))
 		s := &Snapshot{Source: "site-7", Asked: []string{AskedQoS}, Fabric: randomFabric(r)}
 		for i, n := range s.Fabric.Nodes {
