@@ -12,12 +12,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/look"
+	"github.com/ibwarden/ibwarden/internal/judge/audit"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 )
 
 // words are the values of flags that have few, for shells to complete.
 var words = map[string][]string{
 	"routing":    routing.Engines(),
+	"criteria":   audit.CriteriaNames(),
 	"fail-on":    {"low", "medium", "high", "critical"},
 	"profile":    {"basic", "tenant", "strict"},
 	"service":    {"UD", "RC", "UC", "RD", "raw"},

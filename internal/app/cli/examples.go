@@ -51,6 +51,8 @@ ibwarden show routing --snapshot fabric.snap --json`,
 # port 3 of a switch; the second block of its P_Key table; the bytes
 ibwarden device get leaf-1:3 PKeyTable 1 --fabric umad
 ibwarden device get leaf-1 SwitchInfo --snapshot fabric.snap --raw`,
+	"device report": `ibwarden device report --fabric umad
+ibwarden device report --snapshot now.snap --json`,
 	"device set": `ibwarden device set leaf-1:3 PortInfo PKeyViolations=0 --fabric umad --data /var/lib/ibwarden
 ibwarden device set leaf-1:3 PortCounters all=0 --fabric umad`,
 	"topology": `ibwarden topology learn --fabric umad --cables cables.topology
@@ -103,7 +105,10 @@ ibwarden sim guest cp --socket demo --node red-1 :/var/log/messages red-1.log`,
 ibwarden doctor --host-only --json
 ibwarden doctor --fabric umad:mlx5_0/1`,
 	"snapshot": `ibwarden snapshot --fabric umad -o now.snap
-ibwarden audit --snapshot now.snap`,
+ibwarden audit --snapshot now.snap
+# a file that can be handed on
+ibwarden snapshot --anonymize --snapshot now.snap -o other.snap`,
+	"snapshot diff": `ibwarden snapshot diff before.snap after.snap`,
 	"prove": `# who can talk, by the tables of the devices
 ibwarden prove --fabric umad
 # whether a policy keeps tenants apart, from a snapshot

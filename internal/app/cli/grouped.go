@@ -11,10 +11,11 @@ import (
 
 // newDevice is `ibwarden device`: what is asked of a single device, and set in it.
 func newDevice() *cobra.Command {
+	add, read := forOthers()
 	c := &cobra.Command{
-		Use: "device get|set|led", Short: "Read the attributes of a device, set its counters back, find it by its light", Args: commandOf,
+		Use: "device get|set|led|report", Short: "Read the attributes of a device, set its counters back, find it by its light", Args: commandOf,
 	}
-	c.AddCommand(look.GetCommand(forGet()), look.NewSet(addFabric, fabricHelp), look.LedCommand(addFabric, commandOf, fabricHelp))
+	c.AddCommand(look.ReportCommand(add, read, fabricHelp), look.GetCommand(forGet()), look.NewSet(addFabric, fabricHelp), look.LedCommand(addFabric, commandOf, fabricHelp))
 	c.RunE = needsCommand
 	return c
 }

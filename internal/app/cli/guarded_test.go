@@ -44,14 +44,15 @@ func TestGuardedHasAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	others := map[string]string{
-		"run":         "it says that this manager does not have them: keys.txtar",
-		"apply":       "it writes, and is refused as run is",
-		"keys show":   "it reads no fabric",
-		"keys signer": "it reads no fabric",
-		"status":      "it asks a service, and refuses --fabric",
-		"keys rotate": "it reads no fabric",
-		"keys import": "it reads no fabric",
-		"keys exec":   "the program reads, with the keys that exec has; it refuses a fabric that is no adapter",
+		"run":           "it says that this manager does not have them: keys.txtar",
+		"apply":         "it writes, and is refused as run is",
+		"keys show":     "it reads no fabric",
+		"keys signer":   "it reads no fabric",
+		"status":        "it asks a service, and refuses --fabric",
+		"keys rotate":   "it reads no fabric",
+		"snapshot diff": "it reads no fabric",
+		"keys import":   "it reads no fabric",
+		"keys exec":     "the program reads, with the keys that exec has; it refuses a fabric that is no adapter",
 		// They have keys, which are others.
 		"keys export":   "in the script with --data",
 		"keys recover":  "in the script with --data",

@@ -202,20 +202,22 @@ func (f *topologyFlags) diff() *cobra.Command {
 			for _, d := range differences {
 				t.Add(d.Where, d.What)
 			}
-			if len(differences) > 0 || f.json {
-				if err := t.Print(c.OutOrStdout(), "differences", f.json); err != nil {
-					return bad(err)
-				}
-			}
-			if len(differences) > 0 {
-				return bad(nil)
-			}
-			if !f.json {
-				fmt.Fprintln(c.OutOrStdout(), "the fabric matches the list of cables")
-			}
-			return nil
+			return printDifferences(c, t, len(differences), f.json, "the fabric matches the list of cables")
 		},
 	}
+}
+
+// printDifferences prints a table of differences, and fails where there are any; none says that
+// there are none.
+func printDifferences(c *cobra.Command, t terminal.Table, n int, asJSON bool, none string) error {
+	if n == 0 && !asJSON {
+		fmt.Fprintln(c.OutOrStdout(), none)
+		return nil
+	}
+	if err := t.Print(c.OutOrStdout(), "differences", asJSON); err != nil || n > 0 {
+		return bad(err)
+	}
+	return nil
 }
 
 func (f *topologyFlags) accept() *cobra.Command {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/app/files"
@@ -87,8 +88,19 @@ func LoadSnapshot(path string) (*snapshot.Snapshot, error) {
 // owner can read it: where nobody else may read devices, nobody else has to know
 // what is in them.
 func SaveSnapshot(path string, s *snapshot.Snapshot) error {
+	return saveSnapshot(path, s, snapshot.Write)
+}
+
+// SaveAnonymized is SaveSnapshot with something else in place of names, GUIDs and P_Keys.
+func SaveAnonymized(path string, s *snapshot.Snapshot) error {
+	return saveSnapshot(path, s, func(w io.Writer, s *snapshot.Snapshot) error {
+		return snapshot.WriteAnonymized(w, s, rand.NewChaCha8(Secret()).Uint64)
+	})
+}
+
+func saveSnapshot(path string, s *snapshot.Snapshot, write func(io.Writer, *snapshot.Snapshot) error) error {
 	s.Conceal(Secret())
-	err := files.Replace(path, func(w io.Writer) error { return snapshot.Write(w, s) })
+	err := files.Replace(path, func(w io.Writer) error { return write(w, s) })
 	if err != nil {
 		return fmt.Errorf("snapshot %s: %w", path, err)
 	}

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -173,6 +174,8 @@ type Report struct {
 	Counts Counts   `json:"counts"`
 	// Omitted is the number of findings that are counted and not listed.
 	Omitted int `json:"omitted"`
+
+	partitioned bool // some host holds a P_Key other than the default partition's
 }
 
 // Fails reports whether there is a finding of severity s or above, or anything
@@ -196,6 +199,7 @@ func Audit(f *observed.Fabric, intent Intent, o Options) *Report {
 	for _, c := range catalogue() {
 		a.apply(&c)
 	}
+	a.report.partitioned = slices.ContainsFunc(a.hosts(), func(p *observed.Port) bool { return len(tenantKeys(validKeys(readEntries(p)))) > 0 })
 	return a.report
 }
 

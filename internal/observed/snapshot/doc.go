@@ -10,7 +10,8 @@
 // answer that was discarded later, or kept from an earlier pass, is marked
 // stale and reads back as not read. `ibwarden snapshot` replaces M_Keys and SM_Keys by
 // pseudonyms (Conceal), since snapshots are shown to
-// others and a key gives access to a port.
+// others and a key gives access to a port; with --anonymize it replaces names, GUIDs
+// and P_Keys too (WriteAnonymized).
 //
 //	{"ibwarden_snapshot": 1, "read_at": TIME, "source": TEXT, "asked": [TEXT...],
 //	 "nodes": N, "self": {"node": GUID, "port": N}, "faults": [{"where": TEXT, "why": TEXT}...],

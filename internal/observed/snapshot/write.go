@@ -15,7 +15,10 @@ import (
 )
 
 // Write writes s. The same snapshot gives the same bytes.
-func Write(w io.Writer, s *Snapshot) error {
+func Write(w io.Writer, s *Snapshot) error { return write(w, s, nil) }
+
+// write writes s, with a's values where a is not nil.
+func write(w io.Writer, s *Snapshot, a *anonymizer) error {
 	out := writer{to: bufio.NewWriter(w)}
 	h := head{
 		Version: Version, ReadAt: s.ReadAt, Source: s.Source,
@@ -24,11 +27,17 @@ func Write(w io.Writer, s *Snapshot) error {
 	if s.Fabric.Self != nil {
 		h.Self = placeOf(s.Fabric.Self)
 	}
+	if a != nil {
+		a.place(h.Self)
+	}
 	if err := out.line(h); err != nil {
 		return err
 	}
 	for _, n := range s.Fabric.Nodes {
 		line, err := nodeOf(n)
+		if err == nil && a != nil {
+			err = a.node(line)
+		}
 		if err != nil {
 			return fmt.Errorf("snapshot of %s: %w", n.Name(), err)
 		}

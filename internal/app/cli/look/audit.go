@@ -42,6 +42,8 @@ type auditFlags struct {
 	source          AuditSource
 	topology, since string
 	profile, failOn string
+	criteria        string
+	list            audit.Criteria
 	managers        []string
 	json            bool
 	options         audit.Options
@@ -64,6 +66,10 @@ not be read is a finding too, "unknown", never a pass. Checks that cannot be
 made over the wire, or that need a file that was not given, are listed with the
 reason. docs/audit.md has the whole catalogue.
 
+--criteria answers a list that others publish, line by line: pass, fail or not
+readable, and why. It is made with the profile tenant at least; the exit status is
+then 0 only if each line passes.
+
 Exit status: 0 no finding at or above the severity of --fail-on; 1 such a
 finding, or anything unknown; 2 bad input.
 
@@ -79,6 +85,7 @@ finding, or anything unknown; 2 bad input.
 	flags.StringSliceVar(&f.managers, "manager", nil, "port GUIDs that subnet managers may be behind (default: the one that most ports name as their master's)")
 	flags.StringVar(&f.profile, "profile", audit.Basic.String(), "basic; tenant if root on the hosts is not trusted; strict for what only some managers can do")
 	flags.StringVar(&f.failOn, "fail-on", audit.High.String(), "lowest severity that makes the exit status 1: low, medium, high or critical")
+	flags.StringVar(&f.criteria, "criteria", "", "answer a list of criteria: "+strings.Join(audit.CriteriaNames(), ", "))
 	flags.BoolVar(&f.json, "json", false, "print one JSON document")
 	return c
 }
@@ -90,6 +97,12 @@ func (f *auditFlags) load(c *cobra.Command) (err error) {
 	}
 	if f.threshold, err = audit.ParseSeverity(f.failOn); err != nil {
 		return terminal.WithMisuse(fmt.Errorf("--fail-on: %w", err))
+	}
+	if f.criteria != "" {
+		if f.list, err = audit.ParseCriteria(f.criteria); err != nil {
+			return terminal.WithMisuse(fmt.Errorf("--criteria %w", err))
+		}
+		f.options.Profile = max(f.options.Profile, audit.Tenant)
 	}
 	for _, text := range f.managers {
 		guid, err := ib.ParsePortGUID(text)
@@ -150,6 +163,9 @@ func (f *auditFlags) run(c *cobra.Command) error {
 		report = JudgeAudit(r, f.intent, f.options)
 		return nil
 	})
+	if f.criteria != "" {
+		return printCriteria(c.OutOrStdout(), &f.list, report.Against(f.list), f.json)
+	}
 	if f.json {
 		err = terminal.JSON(c.OutOrStdout(), report)
 	} else {
@@ -160,6 +176,23 @@ func (f *auditFlags) run(c *cobra.Command) error {
 	}
 	if report.Fails(f.threshold) {
 		return terminal.WithBad(nil)
+	}
+	return nil
+}
+
+// printCriteria prints the answers to a list, and fails unless all are passes.
+func printCriteria(w io.Writer, list *audit.Criteria, answers []audit.CriterionAnswer, asJSON bool) error {
+	t := terminal.NewTable("line", "result", "what", "evidence")
+	passed := true
+	for _, a := range answers {
+		t.Add(a.Line, a.Result, a.What, a.Evidence)
+		passed = passed && a.Result == audit.Pass
+	}
+	if !asJSON {
+		fmt.Fprintf(w, "%s\n\n", list.Source)
+	}
+	if err := t.Print(w, "criteria", asJSON); err != nil || !passed {
+		return terminal.WithBad(err)
 	}
 	return nil
 }
