@@ -173,7 +173,7 @@ keys of other partitions, this needs --policy none.
 	flags.StringVar(&m.Policy.File, "policy", "", "policy file, partitions.conf or YAML; none for the default partition only")
 	flags.BoolVar(&m.Policy.Options.AllowBoth, "allow-both", false, allowBothHelp)
 	flags.BoolVar(&f.readOnly, "read-only", false, "write nothing: audit the fabric, which others manage, again and again (every --drift-period), and say what changes")
-	flags.IntVar(&f.where.rate, "reads-per-second", ReadsPerSecond, fmt.Sprintf("with --read-only, the most requests in a second, 1 to %d", ReadsPerSecondMax))
+	flags.IntVar(&f.where.rate, "reads-per-second", ReadsPerSecond, fmt.Sprintf("most requests a second with --read-only (1 to %d)", ReadsPerSecondMax))
 	flags.BoolVar(&m.Once, "once", false, "exit after the first verdict")
 	flags.BoolVar(&f.json, "json", false, "print one JSON document for each verdict on standard output")
 	flags.Uint8Var((*uint8)(&m.LMC), "lmc", 0, "give every CA and router port 2^LMC LIDs, 0 to 7")

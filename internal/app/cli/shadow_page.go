@@ -72,10 +72,10 @@ func printShadowPage(w io.Writer, s *shadow.Summary) error {
 			d.Parts = append(d.Parts, p)
 		}
 	}
-	return shadowPage.Execute(w, d)
+	return template.Must(template.New("page").Parse(shadowPage)).Execute(w, d)
 }
 
-var shadowPage = template.Must(template.New("page").Parse(`<!DOCTYPE html>
+const shadowPage = `<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>ibwarden shadow report</title>
@@ -103,4 +103,4 @@ td.t{white-space:nowrap}
 {{end}}<h2>What ibwarden would write</h2>
 <ul>{{range .Writes}}<li>{{.}}</li>{{end}}</ul>
 </body></html>
-`))
+`

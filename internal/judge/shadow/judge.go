@@ -71,6 +71,17 @@ func (j *judgement) tells(p *Port) bool {
 	return at != nil && at.InfoRead
 }
 
+// follow enters where a port is now, and reports whether that is elsewhere.
+func (j *judgement) follow(p *Port) bool {
+	is := j.ports[p.GUID]
+	if is == nil || p.GUID == 0 {
+		return false
+	}
+	was := p.place()
+	*p = j.port(is)
+	return was != p.place()
+}
+
 // port is a port of the reading.
 func (j *judgement) port(p *observed.Port) Port {
 	at := p.Place()

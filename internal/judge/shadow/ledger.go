@@ -134,7 +134,7 @@ func (l *Ledger) Round(in Input) (out []Record) {
 			s = &Span{Began: in.At, After: l.round}
 			l.open[k] = s
 		}
-		fresh := s.Kind == "" || !s.Unseen.IsZero()
+		fresh := s.Kind == "" || !s.Unseen.IsZero() || s.A.place() != f.A.place() || s.B.place() != f.B.place()
 		s.Fact, s.Unseen, s.Last = *f, time.Time{}, time.Time{}
 		if fresh {
 			span(*s)
@@ -153,8 +153,10 @@ func (l *Ledger) Round(in Input) (out []Record) {
 			s.Ended, s.Unseen = in.At, time.Time{}
 			delete(l.open, k)
 			span(*s)
-		case s.Unseen.IsZero():
-			s.Unseen = in.At
+		case j.follow(&s.A), j.follow(&s.B), s.Unseen.IsZero():
+			if s.Unseen.IsZero() {
+				s.Unseen = in.At
+			}
 			span(*s)
 		}
 	}
