@@ -66,7 +66,7 @@ type beside struct {
 
 func newBeside(t *testing.T, rng *rand.Rand) *beside {
 	x := &beside{
-		rng: rng, dir: filepath.Join(t.TempDir(), "shadow"), ledger: new(shadow.Ledger), tenant: map[ib.PortGUID]string{}, ends: map[ib.PortGUID]place{},
+		rng: rng, dir: filepath.Join(t.TempDir(), "shadow"), tenant: map[ib.PortGUID]string{}, ends: map[ib.PortGUID]place{},
 		mute: map[ib.NodeGUID]bool{}, off: map[ib.NodeGUID]bool{}, cut: map[place]place{}, was: map[ib.PortGUID]place{}, open: map[[2]ib.PortGUID]*shadow.Span{},
 		prev: map[ib.PortGUID]place{}, moved: map[ib.PortGUID]bool{},
 	}
@@ -116,8 +116,7 @@ func (x *beside) comes() {
 	if x.store, err = shadowstore.Open(x.dir); err != nil {
 		x.t.Fatal(err)
 	}
-	x.ledger = new(shadow.Ledger)
-	x.ledger.Restore(before)
+	x.ledger = shadow.NewLedger(before)
 }
 
 func (x *beside) now() time.Time { return time.Unix(1_700_000_000, 0).UTC().Add(x.fabric.Now()) }
@@ -285,10 +284,7 @@ func (x *beside) happens() {
 			x.t.Fatal(err)
 		}
 	}
-	var hosts []ib.PortGUID // that may be touched
-	for _, g := range slices.Sorted(maps.Keys(x.tenant)) {
-		hosts = append(hosts, g)
-	}
+	hosts := slices.Sorted(maps.Keys(x.tenant)) // that may be touched
 	for who := range x.mute { // until the next change
 		must(x.fabric.SetFault(who, fabric.Fault{}))
 		delete(x.mute, who)
@@ -371,7 +367,7 @@ func (x *beside) passes(d time.Duration) { x.fabric.AdvanceTo(x.fabric.Now() + d
 func TestShadowBesideAnother(t *testing.T) {
 	rng := rand.New(rand.NewPCG(need.Seed(t, 1), 0))
 	x := newBeside(t, rng)
-	changes := need.Share(12, 1000)
+	changes := need.Share(25, 1000)
 	sets := 0
 	x.round()
 	for range changes {
@@ -416,7 +412,7 @@ func TestShadowBesideAnother(t *testing.T) {
 			}
 		}
 	}
-	if len(want) == 0 || s.Incomplete == 0 || sets != 0 || x.worst >= 0.01 {
+	if len(want) == 0 || changes > 100 && s.Incomplete == 0 || sets != 0 || x.worst >= 0.01 {
 		t.Errorf("%d exposures, %d rounds not complete, want some; %d SubnSet, want none; %.2f %% of a port", len(want), s.Incomplete, sets, 100*x.worst)
 	}
 }

@@ -86,9 +86,10 @@ type watching struct {
 	intent  audit.Intent
 	// said are the warnings about the policy that were printed: each is printed once.
 	said map[string]bool
-	// records is where what was judged is kept; nil without a policy, or without a directory.
+	// ledger has what was judged, records is where it is kept; nil without a policy, or without a
+	// directory.
+	ledger  *shadow.Ledger
 	records *shadowstore.Store
-	ledger  shadow.Ledger
 }
 
 // saidMax bounds the warnings about the policy that are printed.
@@ -131,7 +132,7 @@ func (w *watching) load() (err error) {
 // read reads the fabric once, audits it, and keeps what was found.
 func (w *watching) read(ctx context.Context) (report *audit.Report, err error) {
 	defer func() {
-		if err != nil {
+		if err != nil && w.ledger != nil {
 			w.ledger.Failed(err.Error())
 		}
 	}()

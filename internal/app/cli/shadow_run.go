@@ -66,8 +66,7 @@ func (w *watching) openRecords(path string) error {
 		store.Close()
 		return err
 	}
-	w.records = store
-	w.ledger.Restore(before)
+	w.records, w.ledger = store, shadow.NewLedger(before)
 	return nil
 }
 

@@ -5,7 +5,7 @@
 //
 // A Ledger is told of each reading (Round) and of what went wrong between two, and gives
 // records to keep; from those Summarize makes a report, and another Ledger goes on
-// (Restore). Times are right to a round: what a record gives are the last round without a
+// (NewLedger). Times are right to a round: what a record gives are the last round without a
 // thing and the first with it.
 //
 // What was not read ends nothing. After a round that was not read entirely everything that

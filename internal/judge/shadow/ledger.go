@@ -42,23 +42,27 @@ type Input struct {
 // Place is a place by its name, and what is to be said of it.
 type Place struct{ Where, Why string }
 
-// Ledger is what is known of a fabric. The zero value knows nothing.
+// Ledger is what is known of a fabric.
 type Ledger struct {
-	open  map[Key]*Span
-	round time.Time     // the last one
-	took  time.Duration // by it
-	why   string        // there has been none since
+	open  map[string]*Span // by Key
+	round time.Time        // the last one
+	took  time.Duration    // by it
+	why   string           // there has been none since
 	// seen is where hosts were cabled, moved where they were before, for those that cannot
 	// work yet.
 	seen, moved map[ib.PortGUID]observed.Place
 	writes      *Writes
 }
 
-// Restore goes on where the records of an earlier ledger end.
-func (l *Ledger) Restore(records []Record) {
+// NewLedger goes on where the records of an earlier ledger end.
+func NewLedger(records []Record) *Ledger {
+	l := &Ledger{open: map[string]*Span{}, seen: map[ib.PortGUID]observed.Place{}, moved: map[ib.PortGUID]observed.Place{}, why: "ibwarden was not running"}
 	for _, s := range latest(records) {
-		if s.Ended.IsZero() {
-			l.enter(s)
+		if !s.Ended.IsZero() {
+			continue
+		}
+		if l.open[s.Key()] = s; s.Kind == MovedHost {
+			l.seen[s.A.GUID], l.moved[s.A.GUID] = s.A.place(), s.B.place()
 		}
 	}
 	for i := range records {
@@ -69,22 +73,7 @@ func (l *Ledger) Restore(records []Record) {
 			l.writes = r.Writes
 		}
 	}
-	l.why = "ibwarden was not running"
-}
-
-// begin makes room for what is to be known.
-func (l *Ledger) begin() {
-	if l.open == nil {
-		l.open, l.seen, l.moved = map[Key]*Span{}, map[ib.PortGUID]observed.Place{}, map[ib.PortGUID]observed.Place{}
-	}
-}
-
-func (l *Ledger) enter(s *Span) {
-	l.begin()
-	l.open[s.Key()] = s
-	if s.Kind == MovedHost {
-		l.seen[s.A.GUID], l.moved[s.A.GUID] = s.A.place(), s.B.place()
-	}
+	return l
 }
 
 // Failed notes that a reading failed.
@@ -102,16 +91,11 @@ func (l *Ledger) Open() (out []Record) {
 	return out
 }
 
-func (l *Ledger) keys() []Key {
-	return slices.SortedFunc(maps.Keys(l.open), func(a, b Key) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B), a.At.Compare(b.At), a.To.Compare(b.To), cmp.Compare(a.Text, b.Text))
-	})
-}
+func (l *Ledger) keys() []string { return slices.Sorted(maps.Keys(l.open)) }
 
 // Round takes a reading, and gives what is to be kept of it. Whether it was complete says
 // Record.Round, the last of them.
 func (l *Ledger) Round(in Input) (out []Record) {
-	l.begin()
 	j := judge(l, in)
 	usual := max(in.Every, l.took)
 	if l.why == "" && usual > 0 && in.At.Sub(l.round) > late*usual {
@@ -121,7 +105,7 @@ func (l *Ledger) Round(in Input) (out []Record) {
 		out = append(out, Record{At: in.At, Gap: &Gap{l.round, in.At, l.why}})
 	}
 	span := func(s Span) { out = append(out, Record{At: in.At, Span: &s}) }
-	found := map[Key]bool{}
+	found := map[string]bool{}
 	for i := range j.facts {
 		f := &j.facts[i]
 		k := f.Key()
@@ -176,8 +160,8 @@ func (l *Ledger) WouldWrite(w Writes) []Record {
 // pairs are those whose exposure is open.
 func (l *Ledger) pairs() (out [][2]ib.PortGUID) {
 	for _, k := range l.keys() {
-		if k.Kind == Exposure || k.Kind == Forgeable {
-			out = append(out, [2]ib.PortGUID{k.A, k.B})
+		if s := l.open[k]; s.Kind == Exposure || s.Kind == Forgeable {
+			out = append(out, [2]ib.PortGUID{s.A.GUID, s.B.GUID})
 		}
 	}
 	return out

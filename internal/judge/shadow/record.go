@@ -1,6 +1,7 @@
 package shadow
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -101,25 +102,16 @@ type Record struct {
 }
 
 // Key is what tells facts apart.
-type Key struct {
-	Kind   Kind
-	A, B   ib.PortGUID
-	At, To observed.Place
-	Text   string
-}
-
-// Key of a fact.
-func (f *Fact) Key() Key {
-	k := Key{Kind: f.Kind, A: f.A.GUID, B: f.B.GUID}
+func (f *Fact) Key() string {
 	switch f.Kind {
 	case AbsentName:
-		k.Text = f.Text
+		return fmt.Sprint(f.Kind, " ", f.Text)
 	case Unread:
-		k.Text = f.A.Name
-	case MovedHost:
-		k.To = f.B.place()
+		return fmt.Sprint(f.Kind, " ", f.A.Name)
 	case Unguarded:
-		k.At = f.A.place()
+		return fmt.Sprint(f.Kind, f.A.place())
+	case MovedHost:
+		return fmt.Sprint(f.Kind, f.A.GUID, f.B.place())
 	}
-	return k
+	return fmt.Sprint(f.Kind, f.A.GUID, f.B.GUID)
 }

@@ -87,23 +87,19 @@ func (s *Summary) Open(k Kind) (all, open int) {
 // latest are the spans of records as they are at last, in the order in which they began to be
 // kept.
 func latest(records []Record) (out []*Span) {
-	type start struct {
-		Key
-		began int64
-	}
-	at := map[start]int{}
+	at := map[string]int{}
 	for i := range records {
 		s := records[i].Span
 		if s == nil {
 			continue
 		}
-		k := start{s.Key(), s.Began.UnixNano()}
+		k := s.Key() + s.Began.Format(time.RFC3339Nano)
 		if n, known := at[k]; known {
 			out[n] = s
-		} else {
-			at[k] = len(out)
-			out = append(out, s)
+			continue
 		}
+		at[k] = len(out)
+		out = append(out, s)
 	}
 	return out
 }
