@@ -188,7 +188,7 @@ func shadowLines(s *shadow.Summary) []string {
 		}
 	}
 	if s.Truncated {
-		out = append(out, fmt.Sprintf("there were more than %d pairs of ports at once: the others are not here", shadow.ExposuresMax))
+		out = append(out, fmt.Sprintf("not all is here: %d pairs of ports are kept at once, and %d changes a day", shadow.ExposuresMax, shadow.SpansPerDay))
 	}
 	if s.Damaged > 0 {
 		out = append(out, fmt.Sprintf("%s of the records could not be read", terminal.Count(s.Damaged, "line")))

@@ -14,6 +14,9 @@ import (
 const (
 	// ExposuresMax bounds the pairs of ports that are open at once.
 	ExposuresMax = 10_000
+	// SpansPerDay bounds the records of spans of a day (UTC), but for those that end: who changes his
+	// tables all the time is not to push out what was kept before. Beyond, nothing new begins.
+	SpansPerDay = 20_000
 	// UnreadMax bounds the places that are named as not read, of one round.
 	UnreadMax = 256
 	// PartitionsShown bounds the partitions that are named of a port.
@@ -52,6 +55,8 @@ type Ledger struct {
 	// work yet.
 	seen, moved map[ib.PortGUID]observed.Place
 	writes      *Writes
+	// spent are the records of spans of this day.
+	spent int
 }
 
 // NewLedger goes on where the records of an earlier ledger end.
@@ -97,6 +102,9 @@ func (l *Ledger) keys() []string { return slices.Sorted(maps.Keys(l.open)) }
 // Record.Round, the last of them.
 func (l *Ledger) Round(in Input) (out []Record) {
 	j := judge(l, in)
+	if in.At.UTC().YearDay() != l.round.UTC().YearDay() {
+		l.spent = 0
+	}
 	usual := max(in.Every, l.took)
 	if l.why == "" && usual > 0 && in.At.Sub(l.round) > late*usual {
 		l.why = "no reading was begun"
@@ -104,7 +112,11 @@ func (l *Ledger) Round(in Input) (out []Record) {
 	if !l.round.IsZero() && l.why != "" {
 		out = append(out, Record{At: in.At, Gap: &Gap{l.round, in.At, l.why}})
 	}
-	span := func(s Span) { out = append(out, Record{At: in.At, Span: &s}) }
+	span := func(s Span) {
+		if l.spent++; l.spent <= SpansPerDay || !s.Ended.IsZero() {
+			out = append(out, Record{At: in.At, Span: &s})
+		}
+	}
 	found := map[string]bool{}
 	for i := range j.facts {
 		f := &j.facts[i]
@@ -115,6 +127,10 @@ func (l *Ledger) Round(in Input) (out []Record) {
 		found[k] = true
 		s := l.open[k]
 		if s == nil {
+			if l.spent >= SpansPerDay {
+				j.more = true
+				continue
+			}
 			s = &Span{Began: in.At, After: l.round}
 			l.open[k] = s
 		}

@@ -68,7 +68,7 @@ type Round struct {
 	// Reads is how many requests were sent, Took how long it took.
 	Reads int           `json:"reads"`
 	Took  time.Duration `json:"took_ns"`
-	// More reports whether there were more pairs than ExposuresMax.
+	// More reports whether there was more than ExposuresMax and SpansPerDay let it keep.
 	More bool `json:"more,omitempty"`
 }
 

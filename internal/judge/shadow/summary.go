@@ -19,7 +19,7 @@ type Summary struct {
 	// First and Last are the times of the first and the last round; zero without any.
 	First time.Time `json:"first,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
-	// Truncated reports whether a round had more pairs than ExposuresMax.
+	// Truncated reports whether a round had more than is kept (Round.More).
 	Truncated bool `json:"truncated"`
 	// Spans are those that reach into this time, by kind and by when they began.
 	Spans []Span `json:"spans"`
