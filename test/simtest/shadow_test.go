@@ -285,7 +285,7 @@ func (x *beside) happens() {
 		}
 	}
 	hosts := slices.Sorted(maps.Keys(x.tenant)) // that may be touched
-	for who := range x.mute { // until the next change
+	for who := range x.mute {                   // until the next change
 		must(x.fabric.SetFault(who, fabric.Fault{}))
 		delete(x.mute, who)
 	}
@@ -367,7 +367,7 @@ func (x *beside) passes(d time.Duration) { x.fabric.AdvanceTo(x.fabric.Now() + d
 func TestShadowBesideAnother(t *testing.T) {
 	rng := rand.New(rand.NewPCG(need.Seed(t, 1), 0))
 	x := newBeside(t, rng)
-	changes := need.Share(25, 1000)
+	changes := need.Share(20, 1000)
 	sets := 0
 	x.round()
 	for range changes {

@@ -25,6 +25,9 @@ const (
 	// reportSince is how far a report goes back when nobody says.
 	reportSince = "7d"
 	day         = 24 * time.Hour
+	// vague is how far the reading that showed a thing last may be from the one that showed that
+	// it was over, before a report has both.
+	vague = 10 * time.Minute
 )
 
 func newShadow() *cobra.Command {
@@ -121,10 +124,10 @@ var shadowTitles = []struct {
 	{shadow.Exposure, "exposure", "Ports that can reach each other where the policy does not allow it"},
 	{shadow.Forgeable, "forgeable exposure", "Ports that could, if a host forged its table: switch ports let more pass than the policy"},
 	{shadow.Unguarded, "unguarded port", "Ports that no switch holds to their partitions"},
-	{shadow.EmptySwitch, "empty switch", "Switches without routes, which the other manager has not noticed"},
+	{shadow.EmptySwitch, "empty forwarding table", "Switches without routes, which the other manager has not noticed"},
 	{shadow.MovedHost, "moved host", "Hosts that moved, which the other manager has not followed"},
-	{shadow.AbsentName, "name", "Names in the policy that match nothing"},
-	{shadow.Unread, "place", "What could not be read"},
+	{shadow.AbsentName, "absent name", "Names in the policy that match nothing"},
+	{shadow.Unread, "unread place", "What could not be read"},
 }
 
 // spanRow is a fact in time, in words. Names are what devices say of themselves.
@@ -135,7 +138,7 @@ func rowOf(s *shadow.Span) spanRow {
 	switch {
 	case !s.Ended.IsZero():
 		r.Gone = clock(s.Ended)
-		if s.Ended.Sub(s.Last) > time.Hour {
+		if !s.Last.IsZero() && s.Ended.Sub(s.Last) > vague {
 			r.Gone += ", last seen " + clock(s.Last)
 		}
 	case !s.Unseen.IsZero():

@@ -77,12 +77,18 @@ func (s *Store) Close() error {
 func (s *Store) Append(now time.Time, records []shadow.Record, open func() []shadow.Record) error {
 	s.pending = append(s.pending, records...)
 	s.pending = s.pending[max(0, len(s.pending)-PendingMax):]
-	if s.file == nil || s.size > FileMax || !sameDay(s.begun, now) {
-		if err := s.next(now, open()); err != nil {
+	list, fresh := s.pending, s.file == nil || s.size > FileMax || !sameDay(s.begun, now)
+	if fresh {
+		if err := s.next(now); err != nil {
 			return err
 		}
+		list = slices.Concat(open(), list)
 	}
-	if err := s.write(s.pending); err != nil {
+	if err := s.write(list); err != nil {
+		if fresh { // it has to begin with them
+			s.file.Close()
+			s.file = nil
+		}
 		return err
 	}
 	s.pending = nil
@@ -94,7 +100,7 @@ func sameDay(a, b time.Time) bool {
 }
 
 // next begins a file, and removes those that are too many.
-func (s *Store) next(now time.Time, open []shadow.Record) error {
+func (s *Store) next(now time.Time) error {
 	file, err := os.OpenFile(filepath.Join(s.dir, now.UTC().Format(nameLayout)), os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err
@@ -103,10 +109,6 @@ func (s *Store) next(now time.Time, open []shadow.Record) error {
 		s.file.Close()
 	}
 	s.file, s.begun, s.size, s.torn = file, now, 0, true // it may be there already
-	if err := s.write(open); err != nil {
-		s.file = nil
-		return errors.Join(err, file.Close())
-	}
 	list, err := list(s.dir)
 	if err != nil {
 		return err
@@ -114,7 +116,7 @@ func (s *Store) next(now time.Time, open []shadow.Record) error {
 	total := int64(0)
 	for i, f := range slices.Backward(list) {
 		total += f.size
-		if i < len(list)-1 && (total > BytesMax-FileMax || now.Sub(f.begun) > Days*24*time.Hour) {
+		if i < len(list)-1 && (total > BytesMax-2*FileMax || now.Sub(f.begun) > Days*24*time.Hour) {
 			err = errors.Join(err, os.Remove(filepath.Join(s.dir, f.name)))
 		}
 	}

@@ -76,7 +76,7 @@ func TestBounds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := min(Days+1, (BytesMax-FileMax)/size); len(list) != int(want) || !list[len(list)-1].begun.Equal(start) {
+			if want := min(Days+1, (BytesMax-2*FileMax)/size+1); len(list) != int(want) || !list[len(list)-1].begun.Equal(start) {
 				t.Errorf("%d files, the last of %v; want %d", len(list), list[len(list)-1].begun, want)
 			}
 		})

@@ -70,12 +70,9 @@ func NewLedger(records []Record) *Ledger {
 			l.seen[s.A.GUID], l.moved[s.A.GUID] = s.A.place(), s.B.place()
 		}
 	}
-	for i := range records {
-		switch r := &records[i]; {
-		case r.Round != nil:
-			l.round = r.At
-		case r.Writes != nil:
-			l.writes = r.Writes
+	for i := range records { // that of a round may be lost, and others of it there
+		if l.round = records[i].At; records[i].Writes != nil {
+			l.writes = records[i].Writes
 		}
 	}
 	return l

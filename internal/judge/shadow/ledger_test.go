@@ -183,6 +183,8 @@ func TestGaps(t *testing.T) {
 	gap(s.ledger, "no reading was begun")
 	s.at = s.at.Add(time.Minute)
 	gap(NewLedger([]Record{{At: last, Round: &Round{}}}), "ibwarden was not running")
+	s.at = s.at.Add(time.Minute)
+	gap(NewLedger([]Record{{At: last, Span: &Span{}}}), "ibwarden was not running") // it crashed
 	if a, b := s.ledger.WouldWrite(Writes{Blocks: 1}), s.ledger.WouldWrite(Writes{Blocks: 1}); len(a) != 1 || len(b) != 0 || len(s.ledger.WouldWrite(Writes{Blocks: 2})) != 1 {
 		t.Errorf("%v %v", a, b)
 	}
