@@ -142,6 +142,7 @@ func TestEveryPrintedNameIsDescribed(t *testing.T) {
 		"trace":          {"red-1", "red-4", "--packet"},
 		"snapshot":       {"-o", filepath.Join(dir, "now.snap")},
 		"audit":          {"--policy", policy},
+		"shadow report":  {"--data", kept(t, "host-1")},
 		"doctor":         {"--fabric", "sim"},
 		"migrate opensm": {"../../../examples/opensm", "--fabric", "sim"},
 		"plan":           {"--policy", policy},

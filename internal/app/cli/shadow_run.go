@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -115,15 +116,18 @@ func (w *watching) wouldWrite(f *observed.Fabric) (out shadow.Writes) {
 	if err != nil {
 		return shadow.Writes{Refused: err.Error()}
 	}
-	out.By = map[string]int{}
+	by := map[string]int{}
 	for _, stage := range plan.Diff(f, want.Tables).Stages {
 		for _, op := range stage.Ops {
 			out.Blocks++
-			out.By[smp.AttributeName(op.Attribute)]++
+			by[smp.AttributeName(op.Attribute)]++
 			if len(out.First) < writesShown {
 				out.First = append(out.First, because(op, stage.Name, want.Tables))
 			}
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		out.By = append(out.By, shadow.AttributeWrites{Attribute: name, Blocks: by[name]})
 	}
 	return out
 }

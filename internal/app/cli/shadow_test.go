@@ -18,7 +18,7 @@ import (
 
 // kept makes a data directory with records of every kind, in which what a device, a policy or an
 // error may say is name.
-func kept(t *testing.T, name string) (dir string) {
+func kept(t testing.TB, name string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	store, err := shadowstore.Open(filepath.Join(dir, shadowDir))
@@ -29,7 +29,7 @@ func kept(t *testing.T, name string) (dir string) {
 	records := []shadow.Record{
 		{At: now.Add(-time.Hour), Gap: &shadow.Gap{From: now.Add(-2 * time.Hour), Until: now.Add(-time.Hour), Why: name}},
 		{At: now, Round: &shadow.Round{Complete: true, Reads: 100, Took: time.Second}},
-		{At: now, Writes: &shadow.Writes{Blocks: 1, By: map[string]int{"PKeyTable": 1}, First: []string{name}}},
+		{At: now, Writes: &shadow.Writes{Blocks: 1, By: []shadow.AttributeWrites{{Attribute: "PKeyTable", Blocks: 1}}, First: []string{name}}},
 	}
 	for i, k := range shadowTitles {
 		p := shadow.Port{GUID: 1, Name: name, Switch: 2, Partitions: []string{name}}

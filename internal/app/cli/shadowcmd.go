@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -210,8 +208,8 @@ func writesText(w *shadow.Writes) (out []string) {
 		return []string{"nothing: every table is as the policy wants it"}
 	}
 	var by []string
-	for _, name := range slices.Sorted(maps.Keys(w.By)) {
-		by = append(by, fmt.Sprintf("%d %s", w.By[name], name))
+	for _, a := range w.By {
+		by = append(by, fmt.Sprintf("%d %s", a.Blocks, terminal.Plain(a.Attribute)))
 	}
 	out = append(out, fmt.Sprintf("%s: %s; the first:", terminal.Count(w.Blocks, "block"), strings.Join(by, ", ")))
 	for _, text := range w.First {

@@ -82,13 +82,19 @@ type Gap struct {
 // Writes is what ibwarden would write, as a manager with the policy.
 type Writes struct {
 	// Blocks counts attribute blocks, By those of each attribute.
-	Blocks int            `json:"blocks"`
-	By     map[string]int `json:"by_attribute,omitempty"`
+	Blocks int               `json:"blocks"`
+	By     []AttributeWrites `json:"by_attribute,omitempty"`
 	// First are the first of them, each with the reason; those come first that keep tenants
 	// apart.
 	First []string `json:"first,omitempty"`
 	// Refused is why it would write nothing; empty where it would.
 	Refused string `json:"refused,omitempty"`
+}
+
+// AttributeWrites counts the blocks of an attribute.
+type AttributeWrites struct {
+	Attribute string `json:"attribute"`
+	Blocks    int    `json:"blocks"`
 }
 
 // Record is what is kept of a round: one of its pointers is set. Of records of one span, which
