@@ -64,11 +64,11 @@ type rig struct {
 	model *reachable
 }
 
-// newRig starts a simulator, which ends with the test.
-func newRig(t testing.TB, l *topology.Netlist, host string) *rig {
+// newRig starts a simulator, with options of ibsim, which ends with the test.
+func newRig(t testing.TB, l *topology.Netlist, host string, options ...string) *rig {
 	t.Helper()
 	tools := needTools(t)
-	sim, err := StartSim(tools, workDir(t), l)
+	sim, err := StartSim(tools, workDir(t), l, options...)
 	if err != nil {
 		t.Fatal(err)
 	}

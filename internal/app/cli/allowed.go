@@ -21,6 +21,10 @@ type policyFlags struct {
 	options     policyfile.Options
 	loaded      *policy.Policy
 	assigned    desired.Assigned
+	// inForce takes the policy as one in force, which goes on without the ports that its
+	// names do not find; absent are those names, once it was resolved.
+	inForce bool
+	absent  []policy.Absent
 }
 
 func (p *policyFlags) add(c *cobra.Command) {
@@ -55,13 +59,14 @@ func (p *policyFlags) on(w io.Writer, f *observed.Fabric) ([]observed.Partition,
 		}
 	}
 	names, in := facts.PolicyNames{Known: p.assigned.Names}, desired.Input{Fabric: f}
-	if f.Self == nil {
+	if f.Self == nil || p.inForce {
 		names.Accept(p.loaded)
 	}
 	r, err := desired.Resolve(p.loaded, names.Resolver(ports), &names, p.assigned.PKeys, in.Site)
 	if err != nil {
 		return nil, misuse(err)
 	}
+	p.absent = r.Resolution.Absent
 	run.Warn(w, p.file, r.Resolution.Warnings)
 	return r.Resolution.Partitions, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/look"
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
+	"github.com/ibwarden/ibwarden/internal/judge/shadow"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -31,6 +32,7 @@ var documents = []struct {
 	{"device get", look.Document{}, []string{"json.md: `ibwarden device get`"}},
 	{"snapshot", snapshotReport{}, []string{"json.md: `ibwarden snapshot`"}},
 	{"audit", audit.Report{}, []string{"audit.md: JSON"}},
+	{"shadow report", shadow.Summary{}, []string{"json.md: `ibwarden shadow report`"}},
 	{"doctor", look.DoctorReport{}, []string{"json.md: `ibwarden doctor`"}},
 	{"migrate opensm", Document{}, []string{"json.md: `ibwarden migrate opensm`", "json.md: `ibwarden plan`"}},
 	{"plan", planDocument{}, []string{"json.md: `ibwarden plan`"}},
@@ -140,6 +142,7 @@ func TestEveryPrintedNameIsDescribed(t *testing.T) {
 		"trace":          {"red-1", "red-4", "--packet"},
 		"snapshot":       {"-o", filepath.Join(dir, "now.snap")},
 		"audit":          {"--policy", policy},
+		"shadow report":  {"--data", kept(t, "host-1")},
 		"doctor":         {"--fabric", "sim"},
 		"migrate opensm": {"../../../examples/opensm", "--fabric", "sim"},
 		"plan":           {"--policy", policy},

@@ -28,8 +28,11 @@ func needsCommand(c *cobra.Command, _ []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	last := len(names) - 1
-	return misuse(fmt.Errorf("%s needs a command: %s or %s", c.Name(), strings.Join(names[:last], ", "), names[last]))
+	text, last := names[len(names)-1], len(names)-1
+	if last > 0 {
+		text = strings.Join(names[:last], ", ") + " or " + text
+	}
+	return misuse(fmt.Errorf("%s needs a command: %s", c.Name(), text))
 }
 
 // withoutJSON is a command that does not print what it is asked for as JSON, below one whose other

@@ -18,21 +18,33 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/run"
+	"github.com/ibwarden/ibwarden/internal/app/shadowstore"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
+	"github.com/ibwarden/ibwarden/internal/judge/shadow"
 )
 
 // readOnlyUses are the settings that count for a run that only reads.
 var readOnlyUses = []string{
 	"read-only", "fabric", "guid", "m-key-file", "data", "secret-file", "policy", "allow-both", "cables", "profile", "state", "drift-period",
-	"metrics", "log-level", "log-format", "verbose", "config",
+	"reads-per-second", "routing", "lfts-file", "lmc", "metrics", "log-level", "log-format", "verbose", "config",
 }
 
-// watch audits the fabric again and again, and writes nothing to it: no lock is taken, no
-// directory made, no service opened.
+const (
+	// ReadsPerSecond and ReadsPerSecondMax are the requests that a run that only reads sends in a
+	// second, and the most that it can be told to. 1,000 are less than 0.2 % of the slowest
+	// link there is, 2 Gb/s, in each direction.
+	ReadsPerSecond, ReadsPerSecondMax = 1000, 1_000_000
+)
+
+// watch audits the fabric again and again, and writes nothing to it: no service is opened, and no
+// more made of files than the records of package shadow, where there is a policy.
 func (f *runFlags) watch(c *cobra.Command) error {
 	w := watching{runFlags: f, command: c, said: map[string]bool{}}
+	defer w.close()
 	switch {
+	case f.where.rate < 1 || f.where.rate > ReadsPerSecondMax:
+		return misuse(fmt.Errorf("--reads-per-second %d: want 1 to %d", f.where.rate, ReadsPerSecondMax))
 	case f.manager.Once:
 		return misuse(errors.New("--read-only and --once: want one of them; ibwarden audit reads a fabric once"))
 	case f.json:
@@ -74,6 +86,10 @@ type watching struct {
 	intent  audit.Intent
 	// said are the warnings about the policy that were printed: each is printed once.
 	said map[string]bool
+	// ledger has what was judged, records is where it is kept; nil without a policy, or without a
+	// directory.
+	ledger  *shadow.Ledger
+	records *shadowstore.Store
 }
 
 // saidMax bounds the warnings about the policy that are printed.
@@ -91,7 +107,7 @@ func (w *watching) Write(line []byte) (int, error) {
 // load reads the files that an audit needs; where one has a fault, nothing changes.
 func (w *watching) load() (err error) {
 	m := &w.manager
-	p := policyFlags{state: m.State, options: m.Policy.Options}
+	p := policyFlags{state: m.State, options: m.Policy.Options, inForce: true}
 	if m.Policy.File != run.NoPolicy {
 		p.file = m.Policy.File
 	}
@@ -109,24 +125,39 @@ func (w *watching) load() (err error) {
 		}
 	}
 	w.policy, w.options.Profile, w.intent.Cables = p, profile, cables
-	w.where.reads = readsFlags{data: m.Cables.Data, secret: m.Keys.Secret}
-	return nil
+	w.where.reads = readsFlags{data: m.Cables.Data, secret: m.Keys.Secret, keyless: m.Keys.Secret == ""}
+	return w.keep()
 }
 
-// read reads the fabric once, and audits it.
-func (w *watching) read(ctx context.Context) (*audit.Report, error) {
-	snap, _, err := w.where.read(ctx, w.command, look.Reads(w.options.Profile), nil)
+// read reads the fabric once, audits it, and keeps what was found.
+func (w *watching) read(ctx context.Context) (report *audit.Report, err error) {
+	defer func() {
+		if err != nil && w.ledger != nil {
+			w.ledger.Failed(err.Error())
+		}
+	}()
+	o := look.Reads(w.options.Profile)
+	o.Aliases = w.policy.loaded != nil && w.policy.assigned.KeepsAliases(w.policy.loaded)
+	began := time.Now()
+	snap, smps, err := w.where.read(ctx, w.command, o, nil)
 	if err != nil {
 		return nil, err
 	}
+	took := time.Since(began)
 	look.SayGuarded(w, snap.Fabric, false)
 	intent := w.intent
-	if partitions, aliases, some, err := w.policy.audited(w, snap.Fabric); err != nil {
+	partitions, aliases, some, err := w.policy.audited(w, snap.Fabric)
+	if err != nil {
 		return nil, err
-	} else if some {
+	}
+	if some {
 		intent.Partitions, intent.Aliases = partitions, aliases
 	}
-	return look.JudgeAudit(snap, intent, w.options), nil
+	report = look.JudgeAudit(snap, intent, w.options)
+	if some && w.records != nil {
+		w.record(snap, partitions, smps, took)
+	}
+	return report, nil
 }
 
 // reload reads the configuration and the files that it names again.

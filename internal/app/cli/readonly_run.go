@@ -14,7 +14,7 @@ import (
 
 const (
 	// ReadingMax is how long one reading may take.
-	ReadingMax = 10 * time.Minute
+	ReadingMax = time.Hour
 	// LinesMax is how many findings are printed of one reading after the first, new and gone.
 	LinesMax = 20
 	// turnEvery is how often systemd is told that the loop turns.

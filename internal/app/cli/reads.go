@@ -17,6 +17,8 @@ import (
 // readsFlags say where a command that reads a fabric finds its keys.
 type readsFlags struct {
 	data, secret string
+	// keyless takes a directory that has no keys, and records only.
+	keyless bool
 }
 
 func (f *readsFlags) add(flags *pflag.FlagSet) {
@@ -35,7 +37,7 @@ func (f *readsFlags) load(fabric string) (*daemon.Keyring, *cables.List, error) 
 		}
 	}
 	ring, err := daemon.OpenKeys(dir, f.secret, false)
-	if errors.Is(err, daemon.ErrNoSecret) && f.data == "" {
+	if errors.Is(err, daemon.ErrNoSecret) && (f.data == "" || f.keyless) {
 		return nil, nil, nil
 	}
 	if err != nil {

@@ -32,7 +32,9 @@ type fabricFlags struct {
 	self       mkey.ID
 	quarantine time.Duration
 	reads      readsFlags
-	opened     bool // once at least
+	// rate is the most requests of a reading in a second; 0 for any number.
+	rate   int
+	opened bool // once at least
 }
 
 // fabricVariable names the fabric of commands that are not told of one.
@@ -170,7 +172,8 @@ keys of other partitions, this needs --policy none.
 	m.Serves.Add(flags)
 	flags.StringVar(&m.Policy.File, "policy", "", "policy file, partitions.conf or YAML; none for the default partition only")
 	flags.BoolVar(&m.Policy.Options.AllowBoth, "allow-both", false, allowBothHelp)
-	flags.BoolVar(&f.readOnly, "read-only", false, "write nothing: audit the fabric, which others manage, again and again (every --drift-period), and say what changes")
+	flags.BoolVar(&f.readOnly, "read-only", false, "write nothing: audit the fabric, which others manage, again and again (every --drift-period), and say what changes (with --policy, for ibwarden shadow report too)")
+	flags.IntVar(&f.where.rate, "reads-per-second", ReadsPerSecond, fmt.Sprintf("most requests a second with --read-only (1 to %d)", ReadsPerSecondMax))
 	flags.BoolVar(&m.Once, "once", false, "exit after the first verdict")
 	flags.BoolVar(&f.json, "json", false, "print one JSON document for each verdict on standard output")
 	flags.Uint8Var((*uint8)(&m.LMC), "lmc", 0, "give every CA and router port 2^LMC LIDs, 0 to 7")

@@ -17,7 +17,7 @@ type flagGroup struct {
 
 // runFlagGroups are the parts in their order. Every flag of run is in one.
 var runFlagGroups = []flagGroup{
-	{"The fabric", []string{"fabric", "guid", "m-key-file", "max-smps", "quarantine"}},
+	{"The fabric", []string{"fabric", "guid", "m-key-file", "max-smps", "reads-per-second", "quarantine"}},
 	{"Policy and protection", []string{"policy", "allow-both", "profile", "cables", "guard-period"}},
 	{"Routing", []string{"routing", "lfts-file", "lmc"}},
 	{"What is kept", []string{"data", "state", "secret-file", "store"}},

@@ -97,15 +97,18 @@ func (s *source) served(c *cobra.Command, o sweep.Options) (*snapshot.Snapshot, 
 
 // read reads the fabric: only SubnGet is sent.
 func (f *fabricFlags) read(ctx context.Context, c *cobra.Command, o sweep.Options, progress func(sent int)) (*snapshot.Snapshot, daemon.SMPs, error) {
-	link, err := f.open(c)
+	to, err := f.open(c)
 	if err != nil {
 		return nil, daemon.SMPs{}, err
 	}
-	defer link.Close()
+	defer to.Close()
 	if err := f.asks(&o); err != nil {
 		return nil, daemon.SMPs{}, err
 	}
-	snap, smps, err := daemon.Snapshot(ctx, link, f.spec, o, progress)
+	if f.rate > 0 {
+		to = link.Paced(to, f.rate)
+	}
+	snap, smps, err := daemon.Snapshot(ctx, to, f.spec, o, progress)
 	if err != nil {
 		return nil, smps, bad(err)
 	}
