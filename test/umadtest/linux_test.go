@@ -148,9 +148,9 @@ func (r *rig) inLinux(ctx context.Context, node string, words ...string) *exec.C
 	return c
 }
 
-// TestMovesInLinux moves a Linux machine between two tenants while it pings both: once a move is proved
-// nothing comes back from the tenant that it has left, and soon something from the other. It logs how
-// soon.
+// TestMovesInLinux moves a Linux machine between two tenants while it pings both, and has an RC
+// connection to the one that it leaves: once a move is proved nothing comes back from there, the
+// connection fails, and soon the other tenant answers. It logs how soon.
 func TestMovesInLinux(t *testing.T) {
 	if !need.Soak() {
 		t.Skip("IBWARDEN_SOAK is not set") // Linux machines boot, and each move waits for a kernel
@@ -192,6 +192,7 @@ func TestMovesInLinux(t *testing.T) {
 		if i%2 == 1 {
 			to, from = from, to
 		}
+		r.connect("red-1", peers[from], addresses[peers[from]])
 		before := verdicts()
 		r.file("tenants.yaml", policy(to))
 		if err := manager.Process.Signal(syscall.SIGHUP); err != nil {
@@ -207,9 +208,32 @@ func TestMovesInLinux(t *testing.T) {
 		if now := r.run("red-1", "sh", "-c", count).stdout; now != left {
 			t.Fatalf("move %d: answers from %s, which it has left: %s, then %s", i, from, left, now)
 		}
+		r.eventually("the connection has failed at the end that sent last", func() bool {
+			return strings.Contains(r.script("red-1", "cat /root/rc")+r.script(peers[from], "cat /root/rc"), "ended with 1")
+		})
+		for _, host := range []string{"red-1", peers[from]} {
+			r.script(host, "killall ibv_rc_pingpong; until grep ended /root/rc; do sleep 0.1; done")
+		}
 	}
 	slices.Sort(waits)
 	t.Logf("%d moves, from the proof to an answer: median %v, longest %v", len(waits), waits[len(waits)/2], waits[len(waits)-1])
+}
+
+// connect has two machines send messages to and fro over an RC connection, until it fails.
+func (r *rig) connect(client, server, address string) {
+	r.Helper()
+	const endless = "(ibv_rc_pingpong -e -s 512 -n 100000000 %s; echo ended with $?) >/root/rc 2>&1 </dev/null &"
+	r.script(server, fmt.Sprintf(endless, "")+" until netstat -ltn | grep -q :18515; do sleep 0.1; done")
+	sent := func() int {
+		n, err := strconv.Atoi(strings.TrimSpace(r.script(client, "cat "+linuxPort+"counters/port_xmit_packets")))
+		if err != nil {
+			r.Fatal(err)
+		}
+		return n
+	}
+	before := sent()
+	r.script(client, fmt.Sprintf(endless, address))
+	r.eventually("messages go to and fro", func() bool { return sent() > before+100 })
 }
 
 // port is the GUID of a host's port.
