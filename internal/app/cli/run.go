@@ -54,7 +54,7 @@ func (f *fabricFlags) add(flags *pflag.FlagSet) {
 // before may still be under way.
 func (f *fabricFlags) quarantineFlag(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.quarantine, "quarantine", daemon.Quarantine(),
-		"time to wait before tables are read and anything is written, since packets of a killed manager may still be in flight; 0s where there was none, as on sim")
+		"time to wait before tables are read, since packets of a killed manager may be in flight; 0s where there was none, as on sim")
 }
 
 // pause is how long to wait for those packets.
@@ -172,7 +172,7 @@ keys of other partitions, this needs --policy none.
 	m.Serves.Add(flags)
 	flags.StringVar(&m.Policy.File, "policy", "", "policy file, partitions.conf or YAML; none for the default partition only")
 	flags.BoolVar(&m.Policy.Options.AllowBoth, "allow-both", false, allowBothHelp)
-	flags.BoolVar(&f.readOnly, "read-only", false, "write nothing: audit the fabric, which others manage, again and again (every --drift-period), and say what changes (with --policy, for ibwarden shadow report too)")
+	flags.BoolVar(&f.readOnly, "read-only", false, "write nothing: audit a fabric that others manage, every --drift-period, and say what changes (with --policy, for ibwarden shadow report too)")
 	flags.IntVar(&f.where.rate, "reads-per-second", ReadsPerSecond, fmt.Sprintf("most requests a second with --read-only (1 to %d)", ReadsPerSecondMax))
 	flags.BoolVar(&m.Once, "once", false, "exit after the first verdict")
 	flags.BoolVar(&f.json, "json", false, "print one JSON document for each verdict on standard output")

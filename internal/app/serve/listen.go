@@ -36,7 +36,7 @@ const NoSocket = "none"
 // Add adds the flags.
 func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Store, "store", "", "where tenants, partitions and their history are kept: bolt:DIR, or etcd:URL,... that several managers share (default: store in the data directory; without one, in a directory that is removed at the end)")
-	flags.DurationVar(&f.Lease, "lease", mastership.DefaultTTL, "how long the right to write to the fabric stands in a store that managers share, until the master renews it or another takes it, 200ms to 10s")
+	flags.DurationVar(&f.Lease, "lease", mastership.DefaultTTL, "how long the right to write to the fabric stands in a shared store until it is renewed, 200ms to 10s")
 	flags.StringVar(&f.socket, "socket", "", "Unix socket of the API, or none (default: ibwarden.sock in the data directory; without one, the socket where commands look for it)")
 	flags.StringVar(&f.listen, "listen", "", "ADDRESS:PORT of the API, with TLS unless it is a loopback address")
 	flags.StringVar(&f.cert, "tls-cert", "", "file with the certificate of the API, PEM")
