@@ -127,3 +127,18 @@ func TestShadowReport(t *testing.T) {
 		}
 	}
 }
+
+// A fabric that is open has more pairs than a terminal has lines.
+func TestShadowReportIsBounded(t *testing.T) {
+	s := shadow.Summary{Spans: make([]shadow.Span, textRowsMax+3)}
+	for i := range s.Spans {
+		s.Spans[i].Fact = shadow.Fact{Kind: shadow.Exposure, Text: fmt.Sprint("pair ", i)}
+	}
+	var b strings.Builder
+	if err := printShadow(&b, &s); err != nil {
+		t.Fatal(err)
+	}
+	if out := b.String(); strings.Count(out, "pair ") != textRowsMax || !strings.Contains(out, "and 3 more: --json or --html") {
+		t.Errorf("%d of %d pairs in\n%s", strings.Count(out, "pair "), len(s.Spans), out)
+	}
+}

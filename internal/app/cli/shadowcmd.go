@@ -218,6 +218,9 @@ func writesText(w *shadow.Writes) (out []string) {
 	return out
 }
 
+// textRowsMax bounds the rows of a part on the terminal.
+const textRowsMax = 50
+
 // printShadow prints a report for people.
 func printShadow(w io.Writer, s *shadow.Summary) error {
 	var b strings.Builder
@@ -234,17 +237,21 @@ func printShadow(w io.Writer, s *shadow.Summary) error {
 	}
 	for _, part := range shadowTitles {
 		t := terminal.NewTable("found", "gone", "what")
-		some := false
+		n := 0
 		for i := range s.Spans {
 			if x := &s.Spans[i]; x.Kind == part.kind {
-				r := rowOf(x)
-				t.Add(r.Found, r.Gone, r.What)
-				some = true
+				if n++; n <= textRowsMax {
+					r := rowOf(x)
+					t.Add(r.Found, r.Gone, r.What)
+				}
 			}
 		}
-		if some {
+		if n > 0 {
 			fmt.Fprintf(&b, "\n%s:\n", part.title)
 			_ = t.Print(&b, "", false)
+		}
+		if n > textRowsMax {
+			fmt.Fprintf(&b, "and %d more: --json or --html FILE\n", n-textRowsMax)
 		}
 	}
 	fmt.Fprintf(&b, "\nibwarden would write %s\n", strings.Join(writesText(s.Writes), "\n  "))
