@@ -28,7 +28,7 @@ const attackWord = "attack"
 func attackMain(name string, args []string) int {
 	all := append([]anAttack{
 		{name: "fuzz", run: fuzz}, {name: "register", run: register}, {name: "hear-channel", run: hearChannel}, {name: "speak-channel", run: speakChannel},
-		{name: "by-index", run: byIndex},
+		{name: "by-index", run: byIndex}, {name: "calls", run: calls},
 	}, attacks...)
 	for _, a := range all {
 		if a.name != name {

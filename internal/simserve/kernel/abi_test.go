@@ -234,6 +234,12 @@ func TestABI(t *testing.T) {
 				b.Error(errno)
 			}
 		}},
+		{"register 2: RMPP by the program, and no class", func(b *bench) {
+			r := umad.Registration{QPN: 1, Flags: umad.FlagUserRMPP}
+			if _, errno := b.file.Ioctl(umad.CommandRegister2, r.Encode2()); errno != umad.EINVAL {
+				b.Error(errno)
+			}
+		}},
 		{"register 2: brings the long header", func(b *bench) {
 			r := saAgent()
 			if _, errno := b.file.Ioctl(umad.CommandRegister2, r.Encode2()); errno != umad.OK {

@@ -94,7 +94,8 @@ func (f *File) register(command uint32, argument []byte) ([]byte, umad.Errno) {
 	switch {
 	case slot < 0:
 		return nil, umad.ENOMEM
-	case r.Class != 0 && r.OUI > 0xFFFFFF:
+	case r.Class != 0 && r.OUI > 0xFFFFFF,
+		r.Class == 0 && r.Flags != 0: // there is no RMPP without a class
 		return nil, umad.EINVAL
 	}
 	if errno := f.layer.register(f, slot, r); errno != umad.OK {
