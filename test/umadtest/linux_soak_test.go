@@ -160,35 +160,6 @@ func TestFailoverInLinux(t *testing.T) {
 	t.Log(r.script("red-1", "killall -INT ping; sleep 1; tail -2 /root/ping")) // IPoIB joins again, and waits for that
 }
 
-// TestManagerOf648 has ibwarden, in a Linux machine, bring up a fabric of 648 hosts, and prove it.
-func TestManagerOf648(t *testing.T) {
-	soakLinux(t)
-	r := newRig(t, "fattree,radix=36,levels=2")
-	hosts := r.hosts()
-	if len(hosts) != 648 {
-		t.Fatalf("%d hosts", len(hosts))
-	}
-	own, tenant := hosts[0].ID, hosts[647].ID
-	var of [2][]string // the ports of two tenants
-	for i, h := range hosts[1:] {
-		of[i%2] = append(of[i%2], fmt.Sprintf("{port: %v}", h.Ports[1].GUID))
-	}
-	policy := fmt.Sprintf("version: 1\ndefault: none\npartitions:\n  - {name: red, pkey: 0x10, members: {full: [%s]}}\n  - {name: blue, pkey: 0x20, members: {full: [%s]}}\n",
-		strings.Join(of[0], ", "), strings.Join(of[1], ", "))
-	r.boot(768, map[string]string{ownInside: must(binary()), "/root/tenants.yaml": r.file("tenants.yaml", policy)}, own)
-	r.boot(128, nil, tenant)
-	r.script(own, "cd /root && "+ownInside+" run --fabric umad --policy tenants.yaml --data data --quarantine 0s >>log 2>&1 </dev/null &")
-	t.Log(r.shows(own, "cat /root/log", "verdict: isolated"))
-	r.shows(tenant, "cat "+linuxPort+"state", "ACTIVE")
-	if n := strings.Count(r.script(own, "saquery NR"), "NodeRecord dump"); n != len(r.topology.Nodes) {
-		t.Errorf("saquery at the manager has %d nodes, want %d", n, len(r.topology.Nodes))
-	}
-	// A tenant is shown his own, and the manager.
-	if n := strings.Count(r.script(tenant, "saquery NR"), "NodeRecord dump"); n != len(of[0])+1 {
-		t.Errorf("saquery at a tenant's host has %d nodes, want %d", n, len(of[0])+1)
-	}
-}
-
 // TestTenantsInLinux: unmodified programs of Linux machines, in the partition of their tenant and in
 // one for storage that is an IPoIB child interface, and nothing of it across tenants.
 func TestTenantsInLinux(t *testing.T) {
