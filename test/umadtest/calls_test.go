@@ -15,6 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/ib/umad"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 const (
@@ -29,8 +30,7 @@ const (
 func TestCalls(t *testing.T) {
 	soakLinux(t)
 	r := newRig(t, "")
-	first := rand.Uint64N(1 << 32)
-	t.Logf("first seed %d", first)
+	first := need.Seed(t, 1)
 	program := must(os.Executable())
 	const sequences = 25
 	var ours [sequences]string

@@ -50,8 +50,8 @@ func TestLyingAdapters(t *testing.T) {
 	stop := a.manager("tenant")
 	defer stop()
 	a.eventually("isolated", func() bool { return strings.Contains(a.said(), "verdict: isolated") })
-	a.shows("red-1", "cat /sys/class/infiniband/qib0/ports/1/state", "ACTIVE")
-	keys := strings.Fields(a.script("red-1", "cat /sys/class/infiniband/qib0/ports/1/pkeys/*"))
+	a.shows("red-1", "cat "+linuxPort+"state", "ACTIVE")
+	keys := strings.Fields(a.script("red-1", "cat "+linuxPort+"pkeys/*"))
 	if want := []string{"0x8010", "0x0000", "0x0000", foreign.String()}; !slices.Equal(keys, want) {
 		t.Fatalf("the keys of red-1 are %v, want %v: no control", keys, want)
 	}
@@ -62,12 +62,12 @@ func TestLyingAdapters(t *testing.T) {
 	}
 	before := strings.Count(a.said(), "verdict: isolated")
 	a.bootWith([]string{"--lie-guid", a.port("blue-2")}, 128, nil, "red-2")
-	a.shows("red-2", "cat /sys/class/infiniband/qib0/ports/1/phys_state", "LinkUp")
+	a.shows("red-2", "cat "+linuxPort+"phys_state", "LinkUp")
 	a.eventually("red-2 is fenced", func() bool {
 		_, after, fenced := strings.Cut(a.said(), "is fenced: not on the cable list: expected red-2")
 		return fenced && strings.Contains(after, "verdict: isolated")
 	})
-	if keys := a.script("red-2", "cat /sys/class/infiniband/qib0/ports/1/pkeys/* /sys/class/infiniband/qib0/ports/1/state"); strings.Contains(keys, foreign.String()) || strings.Contains(keys, "ACTIVE") {
+	if keys := a.script("red-2", "cat "+linuxPort+"pkeys/* "+linuxPort+"state"); strings.Contains(keys, foreign.String()) || strings.Contains(keys, "ACTIVE") {
 		t.Errorf("red-2 has %s", keys)
 	}
 	if keys := a.ask("blue-2", "sh", "-c", "cat /sys/class/infiniband/*/ports/1/pkeys/0"); strings.TrimSpace(keys) != foreign.String() {

@@ -112,8 +112,8 @@ func TestManagerInLinux(t *testing.T) {
 	r.script("mgmt-1", run)
 	isolated(1)
 	for host, key := range map[string]string{"red-1": "0x8010", "blue-1": "0x8020"} {
-		r.shows(host, "cat /sys/class/infiniband/qib0/ports/1/state", "ACTIVE")
-		if got := r.script(host, "cat /sys/class/infiniband/qib0/ports/1/pkeys/*"); got != key+"\n0x0000\n0x0000\n0x0000\n" {
+		r.shows(host, "cat "+linuxPort+"state", "ACTIVE")
+		if got := r.script(host, "cat "+linuxPort+"pkeys/*"); got != key+"\n0x0000\n0x0000\n0x0000\n" {
 			t.Errorf("P_Keys of %s: %q", host, got)
 		}
 	}
@@ -131,7 +131,7 @@ func TestManagerInLinux(t *testing.T) {
 	r.shows("mgmt-1", "cat /root/log", "was removed; waiting for port GUID")
 	r.script("mgmt-1", "insmod /lib/modules/ib_qib.ko && insmod /lib/modules/ib_ipoib.ko")
 	r.shows("mgmt-1", "cat /root/log", "is back")
-	r.shows("mgmt-1", "cat /sys/class/infiniband/qib0/ports/1/state", "ACTIVE")
+	r.shows("mgmt-1", "cat "+linuxPort+"state", "ACTIVE")
 	if log := r.script("mgmt-1", "cat /root/log"); strings.Contains(log, "panic") || strings.Contains(log, "violated") {
 		t.Error("the manager's log")
 	}
@@ -152,9 +152,7 @@ func (r *rig) inLinux(ctx context.Context, node string, words ...string) *exec.C
 // connection to the one that it leaves: once a move is proved nothing comes back from there, the
 // connection fails, and soon the other tenant answers. It logs how soon.
 func TestMovesInLinux(t *testing.T) {
-	if !need.Soak() {
-		t.Skip("IBWARDEN_SOAK is not set") // Linux machines boot, and each move waits for a kernel
-	}
+	soakLinux(t)
 	r := newRig(t, "")
 	peers := map[string]string{"red": "red-2", "blue": "blue-3"}
 	addresses := map[string]string{"red-1": "10.0.0.1", "red-2": "10.0.0.2", "blue-3": "10.0.0.3"}

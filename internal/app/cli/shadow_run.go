@@ -136,11 +136,11 @@ func (w *watching) wouldWrite(f *observed.Fabric) (out shadow.Writes) {
 func because(op plan.Op, stage string, want *observed.Desired) string {
 	text := fmt.Sprintf("%s: %s (%s)", op.Port, smp.AttributeName(op.Attribute), stage)
 	if op.Attribute == smp.AttrPKeyTable {
-		var holds, gives []ib.PKey
+		var holds []ib.PKey
 		for _, k := range op.Port.ReadPKeys() {
 			holds = append(holds, k)
 		}
-		gives = append(gives, want.Port(op.Port).PKeys...)
+		gives := slices.Clone(want.Port(op.Port).PKeys)
 		none := func(k ib.PKey) bool { return k == 0 }
 		text += fmt.Sprintf(": holds %v, the policy gives %v", slices.DeleteFunc(holds, none), slices.DeleteFunc(gives, none))
 	}

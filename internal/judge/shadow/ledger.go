@@ -99,7 +99,7 @@ func (l *Ledger) keys() []string { return slices.Sorted(maps.Keys(l.open)) }
 // Record.Round, the last of them.
 func (l *Ledger) Round(in Input) (out []Record) {
 	j := judge(l, in)
-	if in.At.UTC().YearDay() != l.round.UTC().YearDay() {
+	if in.At.UTC().Format(time.DateOnly) != l.round.UTC().Format(time.DateOnly) {
 		l.spent = 0
 	}
 	usual := max(in.Every, l.took)
