@@ -244,7 +244,9 @@ func (p *pair2) cutRequest() {
 	if err := <-first; err != nil {
 		p.t.Error(err)
 	}
-	time.Sleep(time.Second) // it has cleaned up, and cannot be asked
+	// It has cleaned up once what reads requests is alone again; only the console can be asked.
+	io.WriteString(p.b.Console(), "until [ $(ps | grep -c '[/]bin/agent') = 1 ]; do sleep 0.1; done; echo alo''ne\n")
+	need.Eventually(p.t, need.Patience, "the program has ended", func() bool { return strings.Contains(p.b.console.String(), "alone") })
 	ctx, cancel := context.WithTimeout(p.t.Context(), need.Patience)
 	defer cancel()
 	if status, err := p.b.Exec(ctx, io.Discard, io.Discard, "true"); err != nil || status != 0 {
