@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -182,15 +183,15 @@ func TestARepeatedWriteIsAnsweredAsTheFirst(t *testing.T) {
 // What else is noted meanwhile it takes: the loss would show before the revision is tried.
 type lostStore struct {
 	store.Store
-	takesNothing, saysNothing bool
+	takesNothing, saysNothing atomic.Bool // set while the service applies in the background
 }
 
 func (l *lostStore) Commit(ctx context.Context, c store.Commit) (store.Committed, error) {
-	if l.takesNothing && c.Revision != nil {
+	if l.takesNothing.Load() && c.Revision != nil {
 		return store.Committed{}, store.ErrUnavailable
 	}
 	done, err := l.Store.Commit(ctx, c)
-	if l.saysNothing && c.Revision != nil {
+	if l.saysNothing.Load() && c.Revision != nil {
 		return store.Committed{}, store.ErrUnavailable
 	}
 	return done, err
@@ -202,13 +203,15 @@ func TestALostStoreIsNoPromise(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		s := newStand(t)
 		s.tenants()
-		s.store.takesNothing, s.store.saysNothing = !after, after
+		s.store.takesNothing.Store(!after)
+		s.store.saysNothing.Store(after)
 		c := call{as: "red", method: "PUT", path: "/partitions/0x0100", body: js{"name": "one"}, header: map[string]string{"If-None-Match": "*", "Idempotency-Key": "make"}}
 		w := s.do(c)
 		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || strings.Contains(w.Body.String(), "nothing is changed") || !strings.Contains(w.Body.String(), "not known") {
 			t.Errorf("%d %s: want that it is not known", w.Code, w.Body)
 		}
-		s.store.takesNothing, s.store.saysNothing = false, false
+		s.store.takesNothing.Store(false)
+		s.store.saysNothing.Store(false)
 		again := s.do(c)
 		if after && (again.Code != 201 || !strings.Contains(again.Body.String(), `"repeated":true`)) || !after && again.Code != 201 {
 			t.Errorf("stored %v: again %d %s", after, again.Code, again.Body)
