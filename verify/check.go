@@ -121,8 +121,8 @@ func (v *checker) devices() {
 		if _, cabled := v.peer[at]; cabled || p.state == "1" || p.state == "2" { // Down; Initialize, where no data passes
 			continue
 		}
-		shut := both(d.entries, d.enforces, p.enforce) == checks && p.keys >= 0 && len(v.sets[p.keys]) == 0
-		if !shut || !v.rawAllowed && both("", d.filters, p.filter) != checks {
+		shut := bothChecked(d.entries, d.enforces, p.enforce) && p.keys >= 0 && len(v.sets[p.keys]) == 0
+		if !shut || !v.rawAllowed && !bothChecked("", d.filters, p.filter) {
 			v.doubt("who is behind %s was not read", v.placeName(at))
 		}
 	}
@@ -168,13 +168,9 @@ func does(entries, can, on, direction string) checking {
 	return checks
 }
 
-// both is does for the two directions together.
-func both(entries, can, on string) checking {
-	in, out := does(entries, can, on, "in"), does(entries, can, on, "out")
-	if in == checks && out == checks {
-		return checks
-	}
-	return max(in, out) // not known, where one is that
+// bothChecked reports whether a port checks in both directions.
+func bothChecked(entries, can, on string) bool {
+	return does(entries, can, on, "in") == checks && does(entries, can, on, "out") == checks
 }
 
 // hold finds what an end port can do at worst; ok is false where that is not known.
@@ -191,7 +187,7 @@ func (v *checker) hold(e *end) (r reach, ok bool) {
 	}
 	p, d := v.ports[at], v.switches[at.node()]
 	if p == nil {
-		return r, true // cabled to a host, or to the management port of a switch: nothing checks
+		return r, true // cabled to a host: nothing checks
 	}
 	in, out := does(d.entries, d.enforces, p.enforce, "in"), does(d.entries, d.enforces, p.enforce, "out")
 	rawIn, rawOut := does("", d.filters, p.filter, "in"), does("", d.filters, p.filter, "out")
@@ -336,10 +332,10 @@ func (v *checker) exact(e *end) {
 	at := v.peer[e.at]
 	if p := v.ports[at]; p != nil && p.keys >= 0 {
 		d := v.switches[at.node()]
-		in, out := does(d.entries, d.enforces, p.enforce, "in"), does(d.entries, d.enforces, p.enforce, "out")
-		if in == checks && out == checks && len(v.sets[p.keys])+len(v.sets[e.class]) == 0 {
+		if bothChecked(d.entries, d.enforces, p.enforce) && len(v.sets[p.keys])+len(v.sets[e.class]) == 0 {
 			return // nothing passes, whatever its own table holds
 		}
+		in, out := does(d.entries, d.enforces, p.enforce, "in"), does(d.entries, d.enforces, p.enforce, "out")
 		if what := v.differ(p.keys, e.class, true); what != "" && (in == checks || out == checks) {
 			v.fail("the P_Key table of %s, which holds %s, %s", v.placeName(at), e, what)
 		}
