@@ -26,6 +26,8 @@ import (
 // The policy allows a packet between two end ports whose classes share a partition of which
 // one of them is a full member. What arrives between others is a no. So is a table that is
 // not what the class says, since then the claim was not made of these facts.
+//
+// proof/ has these rules once more, in Coq, with the proof that what they accept is isolated.
 
 // listedMost bounds the reasons of each kind that are kept.
 const listedMost = 20
@@ -327,7 +329,7 @@ func (v *checker) allowed(a, b int) bool {
 }
 
 // exact looks whether the tables of an end port and of the switch port that holds it are what
-// its class says: the claim is that those can talk who may, too.
+// its class says: a claim that was not made of these facts is a no.
 func (v *checker) exact(e *end) {
 	at := v.peer[e.at]
 	if p := v.ports[at]; p != nil && p.keys >= 0 {
