@@ -17,15 +17,16 @@ import (
 //
 // A host is held by the switch port that it is cabled to. Where that port checks P_Keys
 // inbound, the host sends only packets of partitions in the port's table, and where it checks
-// outbound, it gets only those. Membership counts for nothing there: a limited entry lets a
-// forged full key pass, which every member takes. Port 0 of a switch sends on behalf of no host,
+// outbound, it gets only those. Membership in these tables counts for nothing: a limited entry
+// lets a forged full key pass, which every member takes. Port 0 of a switch sends on behalf of no host,
 // and gets only what its own table has. So a packet arrives where a partition is in both tables, or in one and
 // the other does not check; and a raw packet, which has no P_Key, where neither the first
 // switch port filters inbound nor the last outbound.
 //
-// The policy allows a packet between two end ports whose classes share a partition of which
-// one of them is a full member. What arrives between others is a no. So is a table that is
-// not what the class says, since then the claim was not made of these facts.
+// The policy allows packets, with whatever P_Key or raw, between two end ports whose classes share
+// a partition of which one of them is a full member. What arrives between others is a no. So
+// is a table that differs from the class, if it is checked or an end port's: then the claim was
+// not made of these facts.
 //
 // proof/ has these rules once more, in Coq, with the proof that what they accept is isolated.
 
@@ -75,6 +76,9 @@ type checker struct {
 func check(c *certificate) *verdict {
 	v := &checker{certificate: c, known: map[reach]*group{}}
 	v.devices()
+	if len(c.ends) == 0 {
+		v.doubt("there is no end port")
+	}
 	for i, e := range c.ends {
 		if i > 0 && c.ends[i-1].guid == e.guid {
 			v.doubt("two end ports have the GUID %s: which of them the policy means is not known", e.guid)

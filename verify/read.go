@@ -24,9 +24,9 @@ var forms = []struct{ word, form string }{
 	{"partition", "KEY TEXT"},        // of the policy
 	{"keys", "NUMBER KEYS"},          // a set of P_Keys, to which other lines refer by its number
 	{"class", "NUMBER ports=NUMBER"}, // the claim: end ports to which the policy gives this set
-	{"switch", "GUID ports=NUMBER entries=COUNT enforces=WAYS filters=WAYS key=GUARD protect=COUNT lease=COUNT name=TEXT"},
+	{"switch", "GUID ports=NUMBER entries=COUNT enforces=WAYS filters=WAYS key=GUARD protect=LEVEL lease=COUNT name=TEXT"},
 	{"port", "PLACE state=COUNT enforce=WAYS filter=WAYS keys=TABLE"},
-	{"end", "GUID node=GUID port=PORT type=TYPE keys=TABLE class=NUMBER key=GUARD protect=COUNT lease=COUNT name=TEXT"},
+	{"end", "GUID node=GUID port=PORT type=TYPE keys=TABLE class=NUMBER key=GUARD protect=LEVEL lease=COUNT name=TEXT"},
 	{"cable", "PLACE PLACE LISTED"},
 	{"unread", "GUID TEXT"}, // what else is not known of a device
 }
@@ -37,7 +37,7 @@ const once = 7
 var values = strings.NewReplacer(
 	"TIME", `(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)`, "NUMBER", `(0|[1-9]\d{0,17})`, "DIGEST", `(-|[0-9a-f]{64})`, "RAW", `(denied|allowed)`,
 	"KEYS", `(-|[0-9a-f]{4}(?: [0-9a-f]{4})*)`, "KEY", `([0-9a-f]{4})`, "TEXT", `([!-~]+)`, "GUID", `(0x[0-9a-f]{16})`, "PORT", `(\d{3})`, "PLACE", `(0x[0-9a-f]{16} \d{3})`,
-	"COUNT", `(unread|0|[1-9]\d{0,5})`, "WAYS", `(unread|no|in|out|both)`, "GUARD", `(unread|own|shared|weak|none|hidden)`,
+	"COUNT", `(unread|0|[1-9]\d{0,5})`, "LEVEL", `(unread|[0-3])`, "WAYS", `(unread|no|in|out|both)`, "GUARD", `(unread|own|shared|weak|none|hidden)`,
 	"TABLE", `(unread|none|0|[1-9]\d{0,8})`, "LISTED", `(listed|unlisted)`, "TYPE", `(ca|router|switch)`)
 
 // key is a P_Key: 15 bits that name the partition, and bit 15 of full members.
@@ -261,14 +261,20 @@ func (c *certificate) joined() error {
 	if !maps.Equal(counts, c.classes) {
 		return fmt.Errorf("the end ports are not as many in each class as is claimed")
 	}
-	external := map[string]int{}
-	for at := range c.ports {
-		external[at.node()]++
-	}
+	external := 0
 	for guid, d := range c.switches {
-		if c.at[place(guid+" 000")] == nil || d.ports != strconv.Itoa(external[guid]) {
-			return fmt.Errorf("switch %s: want port 0 and %s others", guid, d.ports)
+		count, err := strconv.Atoi(d.ports)
+		for num := 1; num <= count && err == nil; num++ { // a port that is left out would be one that nothing is known of
+			if c.ports[place(fmt.Sprintf("%s %03d", guid, num))] == nil {
+				err = fmt.Errorf("port %d is not there", num)
+			}
 		}
+		if external += count; err != nil || c.at[place(guid+" 000")] == nil {
+			return fmt.Errorf("switch %s: want the ports 0 to %s", guid, d.ports)
+		}
+	}
+	if external != len(c.ports) {
+		return fmt.Errorf("want no ports but those 0 to ports= of each switch")
 	}
 	for at := range c.peer {
 		if c.switches[at.node()] != nil && c.ports[at] == nil { // port 0, that of management, has no cable

@@ -26,6 +26,37 @@ type ReleaseBody struct {
 	Ports []GUID `json:"ports" minItems:"1" maxItems:"10000"`
 }
 
+// MoveBody moves ports to a tenant, out of all partitions but those that it names.
+type MoveBody struct {
+	Tenant string     `json:"tenant" minLength:"1" maxLength:"40"`
+	Ports  []GUID     `json:"ports" minItems:"1" maxItems:"10000"`
+	Into   []MoveInto `json:"into,omitempty" maxItems:"64" doc:"partitions of the tenant"`
+}
+
+// MoveInto is a partition that ports are moved into, and as what.
+type MoveInto struct {
+	PKey PKey `json:"pkey"`
+	MembershipBody
+}
+
+// Change is the change that the body asks for.
+func (b *MoveBody) Change() (resource.MovePorts, error) {
+	c := resource.MovePorts{Tenant: b.Tenant}
+	list, err := Ports(b.Ports)
+	if err != nil {
+		return c, err
+	}
+	c.Ports = list
+	for _, j := range b.Into {
+		k, err := j.PKey.Base()
+		if err != nil {
+			return c, err
+		}
+		c.Into = append(c.Into, resource.Joined{PKey: k, Membership: j.Membership.Value(), Index0: j.Index0})
+	}
+	return c, nil
+}
+
 // Change is the change that the body asks for.
 func (b *AssignBody) Change() (resource.AssignPorts, error) {
 	c := resource.AssignPorts{Tenant: b.Tenant}

@@ -114,6 +114,25 @@ func (a *api) portWrites() {
 			}
 			return a.changed(ctx, r, &in.WriteParams), nil
 		})
+	type move struct {
+		WriteParams
+		Body MoveBody
+	}
+	register(a, operation(http.MethodPost, "/ports/move", "move-ports", "Move ports to a tenant, out of all partitions and into some of his, in one revision; the provider may"),
+		func(ctx context.Context, in *move) (*ChangedOutput, error) {
+			if err := provider(ctx); err != nil {
+				return nil, err
+			}
+			c, err := in.Body.Change()
+			if err != nil {
+				return nil, err
+			}
+			r, err := a.do(ctx, &in.WriteParams, c, a.matches(ctx, &in.WriteParams, portKeys(c.Ports, func(g ib.PortGUID) ib.PortGUID { return g })...))
+			if err != nil {
+				return nil, err
+			}
+			return a.changed(ctx, r, &in.WriteParams), nil
+		})
 }
 
 // portKeys are the keys of ports.

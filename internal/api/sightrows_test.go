@@ -64,6 +64,7 @@ var sightRows = map[string][]sightRow{
 	"delete-token":              {{path: "/tokens/{TOKEN}?dry_run=true"}},
 	"list-ports":                {{path: "/ports"}, {path: "/ports?owner={TENANT}"}, {path: "/ports?node={NAME}"}, {path: "/ports?found=true"}},
 	"get-port":                  {{path: "/ports/{GUID}"}},
+	"move-ports":                {{path: "/ports/move?dry_run=true", body: `{"tenant":"{ME}","ports":["{GUID}"]}`}, {path: "/ports/move?dry_run=true", body: `{"tenant":"{TENANT}","ports":["{OWN}"]}`}},
 	"assign-ports":              {{path: "/ports/assign?dry_run=true", body: `{"tenant":"{ME}","ports":[{"guid":"{GUID}"}]}`}, {path: "/ports/assign?dry_run=true", body: `{"tenant":"{TENANT}","ports":[{"guid":"{OWN}"}]}`}},
 	"release-ports":             {{path: "/ports/release?dry_run=true", body: `{"ports":["{GUID}"]}`}},
 	"list-approvals":            {{path: "/approvals", from: ofHistory}},

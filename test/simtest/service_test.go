@@ -267,6 +267,8 @@ func (w *writer) change() resource.Change {
 		return resource.RemoveMembers{PKey: key, Ports: []ib.PortGUID{port(), port()}}
 	case n < 9 && w.by.IsProvider():
 		return resource.ReleasePorts{Ports: []ib.PortGUID{port()}}
+	case n < 10 && w.by.IsProvider():
+		return resource.MovePorts{Tenant: w.tenants[w.r.IntN(len(w.tenants))], Ports: []ib.PortGUID{port()}}
 	case n < 12 && w.by.IsProvider():
 		return resource.AssignPorts{Tenant: w.tenants[w.r.IntN(len(w.tenants))], Ports: []resource.Port{{GUID: port()}}}
 	case n < 10:

@@ -1,5 +1,6 @@
-(** The facts of a certificate, and the rules by which its claim follows from them: the same as
-    in check.go, clause by clause, as a program of which Sound.v proves what it promises. *)
+(** The facts of a certificate, and the rules by which its claim follows from them: those of
+    check.go, clause by clause, with what read.go makes sure of that the proof needs, as a program
+    of which Sound.v proves what it promises. *)
 
 From Coq Require Import List NArith Bool.
 Import ListNotations.
@@ -20,7 +21,7 @@ Inductive ways := WUnread | WNo | WIn | WOut | WBoth.
 Inductive guard := GUnread | GHidden | GNone | GWeak | GShared | GOwn.
 
 (** [None] stands for what was not read; of a table also for that there is none. *)
-Record device := { d_guid : N; entries : option N; enforces : ways; filters : ways;
+Record device := { d_guid : N; d_ports : N; entries : option N; enforces : ways; filters : ways;
                    mkey : guard; protect : option N; lease : option N }.
 Record port := { p_at : place; state : option N; enforce : ways; filter_raw : ways;
                  p_keys : option (list key) }.
@@ -52,9 +53,13 @@ Definition peer (x : place) : option place :=
 
 Definition known {A} (o : option A) : bool := match o with Some _ => true | None => false end.
 
-(** What the reader of certificates has made sure of. *)
+(** The numbers from 1 to [n]. *)
+Definition numbers (n : N) : list N := map N.of_nat (seq 1 (N.to_nat n)).
+
+(** What read.go has made sure of: all ports of every switch are there, and hosts are no switches. *)
 Definition well_formed : bool :=
-  forallb (fun p => known (device_of (p_at p)) && negb (snd (p_at p) =? 0)) (ports F)
+  forallb (fun d => forallb (fun i => known (port_at (d_guid d, i))) (numbers (d_ports d))) (devices F)
+  && forallb (fun p => known (device_of (p_at p)) && negb (snd (p_at p) =? 0)) (ports F)
   && forallb (fun e => Bool.eqb (known (device_of (e_at e))) (is_switch e)
                        && Bool.eqb (snd (e_at e) =? 0) (is_switch e)) (ends F).
 
@@ -209,6 +214,7 @@ Definition is_no : bool :=
 
 Definition is_unknown : bool :=
   negb well_formed
+  || match ends F with [] => true | _ => false end
   || unread F
   || existsb guard_unknown (devices F)
   || existsb cable_unknown (cables F)

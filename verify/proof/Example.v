@@ -10,11 +10,13 @@ Local Open Scope N_scope.
 Definition red : list key := [Key 16 true].
 Definition blue : list key := [Key 32 true].
 
-(** Hosts 2 and 3 are red, host 4 is blue; host [h] is at port [h] of switch 1. *)
+(** Hosts 2 and 3 are red, host 4 is blue; host [h] is at port [h] of switch 1, of which port 1 is down. *)
 Definition color (h : N) : list key := if h =? 4 then blue else red.
 
 Definition at_switch (w : ways) (h : N) : port :=
   {| p_at := (1, h); state := Some 4; enforce := w; filter_raw := WBoth; p_keys := Some (color h) |}.
+Definition down : port :=
+  {| p_at := (1, 1); state := Some 1; enforce := WNo; filter_raw := WNo; p_keys := None |}.
 Definition host (h : N) : endport :=
   {| e_guid := h; e_at := (h, 1); is_switch := false; e_keys := Some (color h); of_class := color h |}.
 Definition wire (h : N) : cable := {| c_a := (1, h); c_b := (h, 1); listed := true |}.
@@ -22,9 +24,9 @@ Definition wire (h : N) : cable := {| c_a := (1, h); c_b := (h, 1); listed := tr
 (** [w] is what the port of host 4 checks. *)
 Definition small (w : ways) : facts :=
   {| raw_allowed := false;
-     devices := [{| d_guid := 1; entries := Some 32; enforces := WBoth; filters := WBoth;
+     devices := [{| d_guid := 1; d_ports := 4; entries := Some 32; enforces := WBoth; filters := WBoth;
                     mkey := GOwn; protect := Some 2; lease := Some 0 |}];
-     ports := [at_switch WBoth 2; at_switch WBoth 3; at_switch w 4];
+     ports := [down; at_switch WBoth 2; at_switch WBoth 3; at_switch w 4];
      ends := [{| e_guid := 1; e_at := (1, 0); is_switch := true; e_keys := Some []; of_class := [] |};
               host 2; host 3; host 4];
      cables := map wire [2; 3; 4];
@@ -32,12 +34,13 @@ Definition small (w : ways) : facts :=
 
 Definition of_small : fabric :=
   {| cabled := fun x y => exists h, In h [2; 3; 4] /\ ((x = (1, h) /\ y = (h, 1)) \/ (x = (h, 1) /\ y = (1, h)));
-     state_of := fun _ => 4; entries_of := fun _ => 32;
+     ports_of := fun _ => 4; state_of := fun x => if snd x =? 1 then 1 else 4; entries_of := fun _ => 32;
      can_in := fun _ => true; can_out := fun _ => true; raw_can_in := fun _ => true; raw_can_out := fun _ => true |}.
 
 Definition set_up (w : ways) : config :=
-  let on has := fun x : place => if snd x =? 4 then has w else true in
-  {| on_in := on inward; on_out := on outward; raw_on_in := fun _ => true; raw_on_out := fun _ => true;
+  let on has := fun x : place => if snd x =? 1 then false else if snd x =? 4 then has w else true in
+  let raw := fun x : place => negb (snd x =? 1) in
+  {| on_in := on inward; on_out := on outward; raw_on_in := raw; raw_on_out := raw;
      table := fun x => if snd x =? 0 then [] else color (snd x);
      key_of := fun _ => 77; protect_of := fun _ => 2; lease_of := fun _ => 0 |}.
 
@@ -48,7 +51,7 @@ Proof.
   intros w Read. split.
   - intros d [<-|[]]. unfold agrees_device, agrees_word, nothing. simpl.
     repeat split; intros; try congruence; try (injection H as <-; reflexivity); auto.
-  - intros p [<-|[<-|[<-|[]]]]; unfold agrees_port, agrees_word; simpl;
+  - intros p [<-|[<-|[<-|[<-|[]]]]]; unfold agrees_port, agrees_word; simpl;
       repeat split; intros; try congruence; try (injection H as <-; reflexivity); reflexivity.
   - intros e t [<-|[<-|[<-|[<-|[]]]]] S K; simpl in *; congruence.
   - intros x y z [<-|[<-|[<-|[]]]] _ (h & I & [[-> ->]|[-> ->]]); simpl; split; intros E; inversion E; subst; try reflexivity;
@@ -68,14 +71,14 @@ Proof.
   - exists b. auto.
 Qed.
 
-Ltac at_port n := exists n; simpl; auto.
+Ltac at_port := eexists; split; [left; reflexivity|]; simpl; split; [reflexivity|split; discriminate].
 
 Example allowed_arrives : delivered (small WBoth) of_small (set_up WBoth) (2, 1) (Keyed (Key 16 true)) (host 3).
 Proof.
   apply passes; simpl; auto.
-  - unfold takes, gives, data_passes; split; [at_port (at_switch WBoth 2)|]. split; [split; discriminate|].
+  - unfold takes, gives, data_passes; split; [at_port|]. split; [split; discriminate|].
     intros _ _. exists (Key 16 true). simpl. unfold matches. simpl. intuition discriminate.
-  - unfold takes, gives, data_passes; split; [at_port (at_switch WBoth 3)|]. split; [split; discriminate|].
+  - unfold takes, gives, data_passes; split; [at_port|]. split; [split; discriminate|].
     intros _ _. exists (Key 16 true). simpl. unfold matches. simpl. intuition discriminate.
 Qed.
 
@@ -87,8 +90,8 @@ Example forged_arrives : delivered (small WOut) of_small (set_up WOut) (4, 1) (K
 Proof.
   split.
   - apply passes; simpl; auto 6.
-    + unfold takes, gives, data_passes; split; [at_port (at_switch WOut 4)|]. split; [split; discriminate|]. simpl. discriminate.
-    + unfold takes, gives, data_passes; split; [at_port (at_switch WBoth 3)|]. split; [split; discriminate|].
+    + unfold takes, gives, data_passes; split; [at_port|]. split; [split; discriminate|]. simpl. discriminate.
+    + unfold takes, gives, data_passes; split; [at_port|]. split; [split; discriminate|].
       intros _ _. exists (Key 16 true). simpl. unfold matches. simpl. intuition discriminate.
   - intros [[H _]|(s & I & E & [H|H])]; [discriminate | inversion H |].
     simpl in I. destruct I as [<-|[<-|[<-|[<-|[]]]]]; simpl in *; try congruence.

@@ -20,9 +20,11 @@ Record config := {
   protect_of : N -> N;
   lease_of : N -> N }.
 
-(** What they do not set: cables, states of links, and what switches can do. *)
+(** What they do not set: cables, and what switches have and can do. States of links are as they
+    were found: of a link that comes up later nothing is said here. *)
 Record fabric := {
   cabled : place -> place -> Prop;
+  ports_of : N -> N; (* external ports: 1 to this *)
   state_of : place -> N;
   entries_of : N -> N;
   can_in : N -> bool;
@@ -39,9 +41,11 @@ Variable F : facts.
 Variable W : fabric.
 
 (** An external port of one of the switches that the facts name. *)
-Definition external (x : place) : Prop := exists p, In p (ports F) /\ p_at p = x.
+Definition external (x : place) : Prop :=
+  exists d, In d (devices F) /\ d_guid d = fst x /\ 1 <= snd x <= ports_of W (fst x).
 
-(** A port of anything else: of a host, named in the facts or not. *)
+(** A port of anything else: of a host, named in the facts or not. A switch that the facts do not
+    name counts as one, which sends whatever it likes. *)
 Definition of_host (x : place) : Prop := forall d, In d (devices F) -> d_guid d <> fst x.
 
 (** P_Keys match where the partition is the same, is not 0, and one of the two is a full member. *)
@@ -87,8 +91,8 @@ Inductive delivered (c : config) (a : place) (m : packet) : endport -> Prop :=
 
 (** * What hosts do to it *)
 
-(** [K] are the M_Keys that some host knows: they tell each other. A host learns that of a
-    switch which shows it, because its protection level is 0 or will be when the lease has run
+(** [K] are the M_Keys that some host knows: they tell each other. The manager and its host are
+    not among those that do this. A host learns the M_Key of a switch which shows it, because its protection level is 0 or will be when the lease has run
     out; and with the M_Key of a switch, or where that is 0, it writes there what it likes. *)
 Inductive step : (N -> Prop) * config -> (N -> Prop) * config -> Prop :=
 | learns : forall (K : N -> Prop) c d,
@@ -109,6 +113,7 @@ Definition agrees_word (has : ways -> bool) (w : ways) (b : bool) : Prop :=
 
 Definition agrees_device (c : config) (K : N -> Prop) (d : device) : Prop :=
   let g := d_guid d in
+  ports_of W g = d_ports d /\
   (forall n, entries d = Some n -> entries_of W g = n) /\
   agrees_word inward (enforces d) (can_in W g) /\ agrees_word outward (enforces d) (can_out W g) /\
   agrees_word inward (filters d) (raw_can_in W g) /\ agrees_word outward (filters d) (raw_can_out W g) /\
@@ -124,7 +129,7 @@ Definition agrees_port (c : config) (p : port) : Prop :=
   (forall t, p_keys p = Some t -> table c x = t).
 
 (** The facts are true of the fabric. What was not read may be anything. Of hosts nothing is said
-    but that a cable which the list has, and which was seen, is there. *)
+    but that where a cable is, which was seen and is on the list, there is no other. *)
 Record agrees (c : config) (K : N -> Prop) : Prop := {
   ag_devices : forall d, In d (devices F) -> agrees_device c K d;
   ag_ports : forall p, In p (ports F) -> agrees_port c p;
@@ -139,8 +144,8 @@ Record agrees (c : config) (K : N -> Prop) : Prop := {
 Definition may_talk (a b : list key) : Prop :=
   exists x y, In x a /\ In y b /\ base x = base y /\ (full x = true \/ full y = true).
 
-(** The policy allows a packet from one place to another: between ports that it gives classes
-    which may talk; raw ones where it allows these. A port has no secrets from itself. *)
+(** The policy allows packets between ports that it gives classes which may talk, with whatever
+    P_Key, and raw; and raw packets between all where it allows these. A port has no secrets from itself. *)
 Definition may_arrive (a : place) (m : packet) (e : endport) : Prop :=
   (m = Raw /\ raw_allowed F = true) \/
   exists s, In s (ends F) /\ e_at s = a /\ (a = e_at e \/ may_talk (of_class s) (of_class e)).

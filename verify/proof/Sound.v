@@ -1,6 +1,6 @@
 (** What the checker accepts is isolated. *)
 
-From Coq Require Import List NArith Bool.
+From Coq Require Import List NArith Bool Lia.
 From Verify Require Import Checker Model.
 Import ListNotations.
 Local Open Scope N_scope.
@@ -99,7 +99,7 @@ Proof. pose proof is_unknown_false as B. clauses B. apply negb_false_iff. assump
 
 Lemma port_formed : forall p, In p (ports F) -> exists d, device_of F (p_at p) = Some d.
 Proof.
-  intros p I. pose proof formed as H. unfold well_formed in H. apply andb_true_iff in H as [H _].
+  intros p I. pose proof formed as H. unfold well_formed in H. apply andb_true_iff in H as [H _]. apply andb_true_iff in H as [_ H].
   rewrite forallb_forall in H. specialize (H p I). apply andb_true_iff in H as [H _]. apply known_some. exact H.
 Qed.
 
@@ -107,6 +107,13 @@ Lemma end_formed : forall e, In e (ends F) -> known (device_of F (e_at e)) = is_
 Proof.
   intros e I. pose proof formed as H. unfold well_formed in H. apply andb_true_iff in H as [_ H].
   rewrite forallb_forall in H. specialize (H e I). apply andb_true_iff in H as [H _]. apply eqb_prop. exact H.
+Qed.
+
+Lemma all_ports : forall d i, In d (devices F) -> 1 <= i <= d_ports d -> exists p, port_at F (d_guid d, i) = Some p.
+Proof.
+  intros d i I B. pose proof formed as H. unfold well_formed in H. apply andb_true_iff in H as [H _]. apply andb_true_iff in H as [H _].
+  rewrite forallb_forall in H. specialize (H d I). rewrite forallb_forall in H. apply known_some, H.
+  unfold numbers. apply in_map_iff. exists (N.to_nat i). split; [apply N2Nat.id|]. apply in_seq. lia.
 Qed.
 
 (** * No host can write to a switch *)
@@ -123,7 +130,7 @@ Proof.
     ((protect_of c (d_guid d) = 0 \/ lease_of c (d_guid d) <> 0) \/ key_of c (d_guid d) = 0 \/ K (key_of c (d_guid d))))
     by (inversion S; subst; eauto).
   destruct G as (d & I & G). destruct (no_open d I) as [U O].
-  destruct (ag_devices _ _ _ _ true_facts d I) as (_ & _ & _ & _ & _ & Own & P & L).
+  destruct (ag_devices _ _ _ _ true_facts d I) as (_ & _ & _ & _ & _ & _ & Own & P & L).
   unfold guard_unknown in U. unfold guard_open in O.
   destruct (mkey d); try discriminate.
   destruct (protect d) as [n|]; [|discriminate]. destruct (lease d) as [l|]; [|discriminate].
@@ -175,11 +182,12 @@ Proof.
   apply device_of_some in D as [Id D]. rewrite E in D. exact (H d Id D).
 Qed.
 
-Lemma external_port : forall x, external F x -> exists p d, port_at F x = Some p /\ device_of F x = Some d.
+Lemma external_port : forall x, external F W x -> exists p d, port_at F x = Some p /\ device_of F x = Some d.
 Proof.
-  intros x (p & I & E). destruct (port_at F x) as [q|] eqn:Q.
-  - destruct (port_at_some x q Q) as [Iq Eq]. destruct (port_formed q Iq) as [d D]. rewrite Eq in D. eauto.
-  - pose proof (find_none _ _ Q p I) as N. simpl in N. rewrite (proj2 (same_eq _ _) E) in N. discriminate.
+  intros [g i] (d & I & E & B). simpl in *. subst g.
+  destruct (ag_devices _ _ _ _ true_facts d I) as [N _]. rewrite N in B.
+  destruct (all_ports d i I B) as [p P]. exists p. destruct (port_at_some _ _ P) as [Ip Ep].
+  destruct (port_formed p Ip) as [d' D]. rewrite Ep in D. eauto.
 Qed.
 
 (** * What a switch port does is what the facts say *)
@@ -219,7 +227,7 @@ Qed.
 Ltac facts_of_port :=
   pose proof agree_p as AP; pose proof agree_d as AD; unfold agrees_port, agrees_device, agrees_word in AP, AD;
   rewrite p_x in AP; rewrite d_x in AD;
-  destruct AP as (_ & PI & PO & RI & RO & T); destruct AD as (E & CI & CO & QI & QO & _).
+  destruct AP as (_ & PI & PO & RI & RO & T); destruct AD as (_ & E & CI & CO & QI & QO & _).
 
 Lemma takes_keyed : forall k, takes F W c x (Keyed k) -> checks (keys_in d p) = true ->
   forall t, p_keys p = Some t -> in_base k t.

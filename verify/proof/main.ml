@@ -41,8 +41,8 @@ let read file =
     | "raw" :: [what] -> { f with raw_allowed = what = "allowed" }
     | "keys" :: set :: ["-"] -> Hashtbl.add sets set []; f
     | "keys" :: set :: keys -> Hashtbl.add sets set (List.map p_key keys); f
-    | ["switch"; guid; _; entries; enforces; filters; key; protect; lease; _] ->
-      { f with devices = { d_guid = number guid; entries = count (value entries); enforces = ways (value enforces);
+    | ["switch"; guid; ports; entries; enforces; filters; key; protect; lease; _] ->
+      { f with devices = { d_guid = number guid; d_ports = decimal (value ports); entries = count (value entries); enforces = ways (value enforces);
                            filters = ways (value filters); mkey = guard (value key); protect = count (value protect);
                            lease = count (value lease) } :: f.devices }
     | ["port"; node; port; state; enforce; filter; keys] ->

@@ -30,6 +30,7 @@ func (f Failure) Unwrap() error { return f.Err }
 
 var (
 	errWithheld  = errors.New("not written: a partition that it adds could not be taken from another port")
+	errKeeps     = errors.New("not written: the port still has a partition that it should have lost")
 	errAliasHeld = errors.New("not written: an alias GUID that it gives could not be taken from another port")
 	errStale     = errors.New("not written: another multicast table could not be narrowed, and both together may lead in a circle")
 	errUnsafe    = errors.New("link left inactive: its partition keys or enforcement could not be written and read back")
@@ -54,6 +55,7 @@ type Run struct {
 	blocked map[ib.PKeyBase]bool
 	held    map[ib.PortGUID]bool // alias GUIDs that could not be taken away
 	tainted map[*observed.Port]bool
+	keeps   map[*observed.Port]bool // a partition could not be taken from them
 	// stale reports whether a multicast table may still have ports that it should
 	// have lost.
 	stale    bool
@@ -72,7 +74,7 @@ type Run struct {
 func Start(w *transact.Window, p *plan.Plan, width int) *Run {
 	return &Run{
 		window: w, plan: p, width: width,
-		blocked: make(map[ib.PKeyBase]bool), tainted: make(map[*observed.Port]bool),
+		blocked: make(map[ib.PKeyBase]bool), tainted: make(map[*observed.Port]bool), keeps: make(map[*observed.Port]bool),
 		strange: make(map[*observed.Port]error),
 		held:    make(map[ib.PortGUID]bool),
 		forgets: make(map[*observed.Port]observed.Element), unsettled: make(map[*observed.Port]bool),
@@ -207,6 +209,10 @@ func (r *Run) send(op plan.Op) bool {
 	}
 	if op.Port.Agent().Offered != 0 {
 		r.fail(op, &w, errWhichKey)
+		return false
+	}
+	if len(w.Adds) > 0 && r.keeps[op.Port] {
+		r.fail(op, &w, errKeeps)
 		return false
 	}
 	r.writes++
@@ -392,6 +398,8 @@ func (r *Run) fail(op plan.Op, w *plan.Write, err error) {
 	for _, b := range w.Removes {
 		if !heldOff(op.Port, b) {
 			r.blocked[b] = true
+			// Some devices keep the default partition for good, and are to have others all the same.
+			r.keeps[op.Port] = r.keeps[op.Port] || b != ib.PKeyBaseDefault
 		}
 	}
 	for _, g := range w.Takes {

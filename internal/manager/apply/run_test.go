@@ -165,6 +165,34 @@ func TestNobodyGetsWhatCouldNotBeTaken(t *testing.T) {
 	}
 }
 
+// TestKeepsAndGainsNothing: AU-07 a port from which a partition could not be taken gains none, in whatever
+// block of its table; where it could, it does.
+func TestKeepsAndGainsNothing(t *testing.T) {
+	for _, kept := range []bool{true, false} {
+		d := newDevices(t, false)
+		a := host(d.known, "a")
+		for _, f := range []*observed.Fabric{d.known, d.are} {
+			subnettest.SetPKeys(host(f, "a"), red, blue)
+		}
+		keys := slices.Insert(make([]ib.PKey, 34), 0, red)
+		keys[34] = 0x8030 // in the second block
+		d.wantPKeys(a, keys...)
+		d.outcome = func(r request) outcome {
+			if kept && r.isSet(smp.AttrPKeyTable, "a") && r.modifier == 0 {
+				return ignored
+			}
+			return obeyed
+		}
+		r := d.run()
+		if got := host(d.are, "a").PKeys[34]; (got == 0) != kept {
+			t.Errorf("kept %v: a has %v", kept, got)
+		}
+		if f := r.Failures(); kept && (len(f) != 2 || !errors.Is(f[1], errKeeps)) || !kept && len(f) > 0 {
+			t.Errorf("kept %v: %v", kept, f)
+		}
+	}
+}
+
 // A read-back that does not come is no proof either, though the write was answered.
 func TestReadBackIsLost(t *testing.T) {
 	d := newDevices(t, false)

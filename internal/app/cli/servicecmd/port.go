@@ -19,7 +19,7 @@ import (
 
 // Port is `ibwarden port`.
 func Port() *cobra.Command {
-	return group("port list|show|assign|release|pool", "List end ports, and assign them to tenants of a running service", portList(), portShow(), portAssign(), portRelease(), Pool())
+	return group("port list|show|assign|move|release|pool", "List end ports, and assign them to tenants of a running service", portList(), portShow(), portAssign(), portMove(), portRelease(), Pool())
 }
 
 func portList() *cobra.Command {
@@ -118,6 +118,52 @@ partitions that it puts them in, as before they were assigned.
 	return c
 }
 
+func portMove() *cobra.Command {
+	var tenant string
+	var into []string
+	var yes bool
+	c := writer("move --tenant NAME [--into PARTITION[=full|limited]]... PORT...", "Move ports to another tenant, and into partitions of it, in one revision", cobra.MinimumNArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
+		body := api.MoveBody{Tenant: tenant}
+		for _, text := range into {
+			name, membership, said := strings.Cut(text, "=")
+			if !said {
+				membership = "full"
+			}
+			pkey, err := find(c.Context(), to, name)
+			if err != nil {
+				return err
+			}
+			body.Into = append(body.Into, api.MoveInto{PKey: api.PKey(pkey), MembershipBody: api.MembershipBody{Membership: api.Membership(membership)}})
+		}
+		var err error
+		if body.Ports, err = f.ports(c, to, args); err != nil {
+			return err
+		}
+		etag, err := portTags(c, to, body.Ports)
+		if err != nil {
+			return err
+		}
+		params := f.params(etag)
+		if !yes && !f.dryRun {
+			if err := f.losing(c, to, "/ports/move", params, body); err != nil {
+				return err
+			}
+		}
+		return f.change(c, to, http.MethodPost, "/ports/move", params, body)
+	})
+	addSeen(c)
+	c.Long = `Move ports to a tenant, whoever has them now: out of all other partitions, and into those of
+the tenant that --into names. It is one revision: the manager takes the old P_Keys, reads back that
+they are gone, and gives the new ones. Whom that cuts off is shown, and asked for, before it is done,
+unless --yes says so. To undo it, move the ports back: a rollback leaves the owners of ports as they are.
+` + portHelp
+	c.Flags().BoolVar(&yes, "yes", false, "do not show whom this cuts off, and do not ask")
+	c.Flags().StringVar(&tenant, "tenant", "", "the tenant")
+	c.Flags().StringArrayVar(&into, "into", nil, "a partition of the tenant by name or P_Key, with the membership (default full); as often as needed")
+	_ = c.MarkFlagRequired("tenant") // it is there
+	return c
+}
+
 // losing has the service plan a change, and asks whether it is to be made where end ports
 // that can talk could no longer.
 func (f *writeFlags) losing(c *cobra.Command, to *client.Client, path string, p client.Params, body any) error {
@@ -136,7 +182,11 @@ func (f *writeFlags) losing(c *cobra.Command, to *client.Client, path string, p 
 	if err := printText(w, out.Plan.Text); err != nil {
 		return terminal.WithBad(err)
 	}
-	fmt.Fprintf(w, "%s of end ports cease to talk: no partition of the policy file counts for these ports until they are released\n", terminal.Count(out.Plan.Lost, "pair"))
+	because := ""
+	if path == "/ports/assign" {
+		because = ": no partition of the policy file counts for these ports until they are released"
+	}
+	fmt.Fprintf(w, "%s of end ports cease to talk%s\n", terminal.Count(out.Plan.Lost, "pair"), because)
 	return Ask(c.Context(), c.InOrStdin(), c.ErrOrStderr())
 }
 

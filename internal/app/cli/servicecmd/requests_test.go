@@ -294,6 +294,10 @@ port assign --tenant red 0x11 0x12 --bound 0x51:7 --yes
 port assign --tenant red 0x11 --bound 0x51:255 --yes
 port assign --tenant red 0x11 --bound 0x51:254
 port assign --tenant red zz
+port move --tenant red 0x11 0x12 --yes
+port move --tenant red --into 0x100 --into 0x101=limited 0x11 --seen 7 --wait --yes
+port move --tenant red --into 0x100=owner 0x11
+port move --tenant red --into zz 0x11
 port release 0x11 --seen 6
 port release 0x11 0x12
 port pool list
