@@ -132,7 +132,7 @@ func TestBrokenRulesHaveNoProof(t *testing.T) {
 	r := rand.New(rand.NewPCG(need.Seed(t, 1), 0))
 	breaks := slices.Clone(proofBreaks)
 	r.Shuffle(len(breaks), func(i, j int) { breaks[i], breaks[j] = breaks[j], breaks[i] })
-	for _, x := range breaks[:need.Rounds(8, uint64(len(breaks)))] {
+	for _, x := range breaks[:need.Rounds(5, uint64(len(breaks)))] {
 		broken := strings.Replace(string(whole), x[0], x[1], 1)
 		if broken == string(whole) {
 			t.Errorf("Checker.v has no %q", x[0])
@@ -219,7 +219,7 @@ func (e *edits) one(lines []string) []string {
 // fabrics, with and without faults, and of their certificates with words changed at random.
 func TestProvedChecker(t *testing.T) {
 	need.Long(t, "Coq compiles the proof")
-	rounds := need.Rounds(need.Share[uint64](200, 1000), 10_000)
+	rounds := need.Rounds(400, 10_000)
 	first, c, proved := need.Seed(t, 1), build(t), prove(t)
 	dir := t.TempDir()
 	said := map[string]string{} // by file, the verdict of the checker

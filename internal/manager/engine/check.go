@@ -119,13 +119,3 @@ func (*checking) advance(e *Engine, now time.Duration) bool {
 	}
 	return true
 }
-
-// receiveRequest handles requests and traps of other nodes.
-func (e *Engine) receiveRequest(now time.Duration, p *mad.SMP, slid ib.LID) {
-	switch {
-	case p.Method == mad.MethodTrap && p.AttributeID == smp.AttrNotice:
-		e.receiveTrap(now, p, slid)
-	case p.AttributeID == smp.AttrSMInfo && (p.Method == mad.MethodGet || p.Method == mad.MethodSet):
-		e.master.Receive(now, p, slid)
-	}
-}

@@ -260,6 +260,19 @@ func (e *Engine) judge(p *observed.Port, before seen) {
 	}
 }
 
+// compare starts to write what differs from the desired tables, and reports whether there is
+// anything.
+func (e *Engine) compare() bool {
+	e.agenda.comparing()
+	p := plan.Diff(e.fabric, e.desired.Tables)
+	if p.Len() == 0 {
+		return false
+	}
+	e.reportDrift(p)
+	e.write(writePass, p, 0)
+	return true
+}
+
 // putRight writes back foreign changes where the engine has looked, and reports whether
 // there were any. While another write has failed no port is given anything: that is for a
 // light sweep, which compares everything.

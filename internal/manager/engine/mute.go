@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
-	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
@@ -67,19 +66,6 @@ func (e *Engine) askMutes(now time.Duration) {
 			e.look(p, func() { e.agenda.compare = true })
 		}
 	})
-}
-
-// compare starts to write what differs from the desired tables, and reports whether there is
-// anything.
-func (e *Engine) compare() bool {
-	e.agenda.comparing()
-	p := plan.Diff(e.fabric, e.desired.Tables)
-	if p.Len() == 0 {
-		return false
-	}
-	e.reportDrift(p)
-	e.write(writePass, p, 0)
-	return true
 }
 
 // linkMute has what is behind a link discovered again for a device that did not answer, or

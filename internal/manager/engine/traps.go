@@ -37,6 +37,16 @@ func (e *Engine) directory() *traps.Directory {
 	return &traps.Directory{Holder: e.holder, Ends: e.ends, Prefix: e.config.GIDPrefix}
 }
 
+// receiveRequest handles requests and traps of other nodes.
+func (e *Engine) receiveRequest(now time.Duration, p *mad.SMP, slid ib.LID) {
+	switch {
+	case p.Method == mad.MethodTrap && p.AttributeID == smp.AttrNotice:
+		e.receiveTrap(now, p, slid)
+	case p.AttributeID == smp.AttrSMInfo && (p.Method == mad.MethodGet || p.Method == mad.MethodSet):
+		e.master.Receive(now, p, slid)
+	}
+}
+
 // receiveTrap handles a trap. One of a sender that the snapshot does not know, or that
 // sends too many, is dropped first; one in the name of another port is not believed. Any
 // other is answered with TrapRepress, so that its sender stops, and costs at most a look
