@@ -182,11 +182,14 @@ func (f *writeFlags) losing(c *cobra.Command, to *client.Client, path string, p 
 	if err := printText(w, out.Plan.Text); err != nil {
 		return terminal.WithBad(err)
 	}
-	because := ""
+	cease, because := "cease", ""
+	if out.Plan.Lost == 1 {
+		cease = "ceases"
+	}
 	if path == "/ports/assign" {
 		because = ": no partition of the policy file counts for these ports until they are released"
 	}
-	fmt.Fprintf(w, "%s of end ports cease to talk%s\n", terminal.Count(out.Plan.Lost, "pair"), because)
+	fmt.Fprintf(w, "%s of end ports %s to talk%s\n", terminal.Count(out.Plan.Lost, "pair"), cease, because)
 	return Ask(c.Context(), c.InOrStdin(), c.ErrOrStderr())
 }
 
