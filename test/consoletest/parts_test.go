@@ -53,19 +53,22 @@ func TestParts(t *testing.T) {
 			`[["DELETE", "/partitions/0x0100/members", "c,d", "\"7\"", false], ["POST", "/partitions/0x0100/members", [{"port": "a", "membership": "full", "index0": true}, {"port": "b", "membership": "limited"}], "\"7\"", false]]`},
 		{`steps.memberSteps(training, [], Array(401).fill('x'), '"7"').map(s => s.query.port.split(',').length)`, `[200, 200, 1]`},
 		{`brief(steps.giveSteps('blue', [list.list[0], list.list[2], list.list[3], list.list[4]]))`,
-			`[["POST", "/ports/release", ["0x0000000000000011"], null, false], ["POST", "/ports/assign", [{"guid": "0x0000000000000011"}, {"guid": "0x0000000000000014"}, {"guid": "0x0000000000000015"}], null, true]]`},
+			`[["POST", "/ports/move", ["0x0000000000000011", "0x0000000000000014", "0x0000000000000015"], null, false]]`},
+		{`steps.giveSteps('blue', [list.list[0], list.list[3]], render, p => p === list.list[0] ? 'full' : 'limited').map(s => [s.body.ports.length, s.body.into])`,
+			`[[1, [{"pkey": "0x0200", "membership": "full"}]], [1, [{"pkey": "0x0200", "membership": "limited"}]]]`},
 		{`brief(steps.giveSteps('blue', [list.list[2]]))`, `[]`},
 		{`brief(steps.moveSteps([list.list[0]], [{partition: training, etag: '"3"', members: [{port: list.list[0].guid, membership: 'limited'}]}], render, {tenant: '', membership: '', etag: '"4"'}))`,
 			`[["DELETE", "/partitions/0x0100/members", "0x0000000000000011", "\"3\"", false], ["POST", "/partitions/0x0200/members", [{"port": "0x0000000000000011", "membership": "limited"}], "\"4\"", false]]`},
 		// A port that is taken from its tenant leaves its partitions by that.
 		{`brief(steps.moveSteps([list.list[0]], [{partition: training, etag: '"3"', members: [{port: list.list[0].guid, membership: 'full'}]}], render, {tenant: 'blue', membership: 'limited', etag: '"4"'})).map(s => [s[1], s[4]])`,
-			`[["/ports/release", false], ["/ports/assign", true], ["/partitions/0x0200/members", true]]`},
+			`[["/ports/move", false]]`},
 		// The ETag of a step after another on the same thing is that of the other.
 		{`[steps.matchOf({about: 'x', ifMatch: '"1"'}, []), steps.matchOf({about: 'x', ifMatch: '"1"'}, [{step: {about: 'x'}, revision: 5}, {step: {about: 'y'}, revision: 6}]), steps.matchOf({about: 'x'}, []) ?? null]`, `["\"1\"", "\"5\"", null]`},
 		{`[[], [2, 3], [3]].map(list => steps.matchOf({about: '/rollback', ifMatch: '"1"', every: true}, list.map(revision => ({step: {about: 'x'}, revision}))))`, `["\"1\"", "\"3\"", "\"1\""]`},
 		// What takes a change back.
 		{`brief(steps.undoSteps([{step: {path: '/partitions/0x0100/members'}, revision: 8}, {step: {path: '/partitions/0x0200/members'}, revision: 9}]))`, `[["POST", "/rollback", 7, "\"9\"", false]]`},
 		{`brief(steps.undoSteps([{step: steps.releaseStep([list.list[0]]), revision: 8}]))`, `[["POST", "/ports/assign", [{"guid": "0x0000000000000011"}], null, false], ["POST", "/rollback", 7, "\"8\"", true]]`},
+		{`brief(steps.undoSteps([{step: steps.giveSteps('blue', [list.list[0]])[0], revision: 8}]))`, `[["POST", "/ports/move", ["0x0000000000000011"], null, false], ["POST", "/rollback", 7, "\"8\"", true]]`},
 		{`steps.undoSteps([{step: {path: '/partitions/0x0100/members'}, revision: 8}, {step: {path: '/partitions/0x0200/members'}, revision: 10}])`, `[]`}, // another's change was the 9th
 		{`brief(steps.undoSteps([{step: {path: '/tenants/red'}, revision: 8}]))`, `[]`},
 		// Plans.

@@ -57,12 +57,16 @@ export function give(place, ctx) {
     title: 'Give ports to a tenant', ports, fields: h('div', {class: 'columns'}, tenant, into, membership),
     steps: async () => {
       const list = chosenOf(ports);
-      const steps = giveSteps(tenant.control.value, list.map(c => c.port));
+      const name = tenant.control.value;
       const partition = ctx.partitions.find(p => p.pkey === into.control.value);
-      if (partition) {
+      const as = new Map(list.map(c => [c.port.guid, c.membership || membership.control.value]));
+      const steps = [];
+      const own = list.filter(c => c.port.owner === name);
+      if (partition && own.length) {
         const members = await api.all(`/partitions/${partition.pkey}/members`);
-        steps.push(...memberSteps(partition, list.map(c => ({port: c.port.guid, membership: c.membership || membership.control.value})), [], members.etag).map(s => ({...s, after: steps.length > 0})));
+        steps.push(...memberSteps(partition, own.map(c => ({port: c.port.guid, membership: as.get(c.port.guid)})), [], members.etag));
       }
+      steps.push(...giveSteps(name, list.map(c => c.port), partition, p => as.get(p.guid)));
       return steps;
     },
   });

@@ -1,15 +1,15 @@
 // Changes as requests to the API. A step is {title, method, path, body, query, ifMatch,
 // ifNoneMatch, about}: about names what If-Match speaks of, so that a step after another on
 // the same thing is sent with the ETag that the first one made. undo is what takes a step
-// back beside a rollback: {assign: {owner: [guid]}} after a release, {release: [guid]} after
-// ports were given away. after is true where a step may become possible only by the one before
+// back beside a rollback: {assign: {owner: [guid]}} after a release, {move: {owner: [guid]}} after
+// ports were moved, with {release: [guid]} for those that nobody had. after is true where a step may become possible only by the one before
 // it. Nothing of this module knows of the page.
 
 const removedAtOnce = 200; // ports in the path of one request, which has a bound
 
 // What a rollback brings back: partitions and members. Tenants, tokens, ranges and ports it
 // leaves as they are.
-const rolledBack = /^\/(partitions|rollback|ports\/release|approvals\/[^/]+\/approve)/;
+const rolledBack = /^\/(partitions|rollback|ports\/release|ports\/move|approvals\/[^/]+\/approve)/;
 
 const many = (n, one) => `${n} ${one}${n === 1 ? '' : 's'}`;
 
@@ -43,7 +43,7 @@ export function partitionStep(body) {
 
 // assignStep gives ports to a tenant.
 function assignStep(tenant, guids) {
-  return {title: `Give ${many(guids.length, 'port')} to ${tenant}`, method: 'POST', path: '/ports/assign', body: {tenant, ports: guids.map(guid => ({guid}))}, undo: {release: guids}};
+  return {title: `Give ${many(guids.length, 'port')} to ${tenant}`, method: 'POST', path: '/ports/assign', body: {tenant, ports: guids.map(guid => ({guid}))}};
 }
 
 // releaseStep takes ports, as the API gives them, from their tenants and out of all
@@ -54,20 +54,22 @@ export function releaseStep(ports) {
   return {title: `Take ${many(ports.length, 'port')} from ${Object.keys(assign).join(', ') || 'nobody'}`, method: 'POST', path: '/ports/release', body: {ports: ports.map(p => p.guid)}, undo: {assign}};
 }
 
-// giveSteps give ports to a tenant, whoever has them now: those of other tenants are taken
-// from them first. owner is how a port that nobody has been given is marked.
-export function giveSteps(tenant, ports, providerName = 'provider') {
-  const taken = ports.filter(p => p.owner && p.owner !== tenant && p.owner !== providerName);
-  const given = ports.filter(p => p.owner !== tenant);
-  const steps = taken.length ? [releaseStep(taken)] : [];
-  if (given.length) {
-    const step = assignStep(tenant, given.map(p => p.guid));
-    const before = given.filter(p => p.owner === providerName).map(p => p.guid);
-    step.after = taken.length > 0;
-    step.undo = {release: given.map(p => p.guid), assign: before.length ? {[providerName]: before} : {}};
-    steps.push(step);
+// giveSteps move ports to a tenant, whoever has them now: out of all partitions, in one revision, and into a partition
+// of the tenant if one is given; as says as what, of each port. Those that the tenant has are left alone.
+export function giveSteps(tenant, ports, partition, as) {
+  const groups = new Map();
+  for (const p of ports) {
+    if (p.owner === tenant) continue;
+    const membership = partition ? as(p) : '';
+    groups.set(membership, [...(groups.get(membership) || []), p]);
   }
-  return steps;
+  return [...groups].map(([membership, list]) => {
+    const move = {}, release = [];
+    for (const p of list) if (p.owner) (move[p.owner] = move[p.owner] || []).push(p.guid); else release.push(p.guid);
+    const body = {tenant, ports: list.map(p => p.guid), ...(partition ? {into: [{pkey: partition.pkey, membership}]} : {})};
+    const where = partition ? `, into ${partition.name} (${partition.pkey})` : '';
+    return {title: `Move ${many(list.length, 'port')} to ${tenant}${where}`, method: 'POST', path: '/ports/move', body, undo: {move, ...(release.length ? {release} : {})}};
+  });
 }
 
 // undoSteps take back steps that were made: made is a list of {step, revision}, oldest first.
@@ -81,7 +83,8 @@ export function undoSteps(made) {
   for (const {step} of [...made].reverse()) {
     if (!step.undo) continue;
     if (step.undo.release) steps.push({title: `Take ${many(step.undo.release.length, 'port')} back`, method: 'POST', path: '/ports/release', body: {ports: step.undo.release}});
-    for (const [owner, guids] of Object.entries(step.undo.assign || {})) steps.push({...assignStep(owner, guids), undo: undefined, title: `Give ${many(guids.length, 'port')} back to ${owner}`, after: steps.length > 0});
+    for (const [owner, guids] of Object.entries(step.undo.move || {})) steps.push({title: `Move ${many(guids.length, 'port')} back to ${owner}`, method: 'POST', path: '/ports/move', body: {tenant: owner, ports: guids}});
+    for (const [owner, guids] of Object.entries(step.undo.assign || {})) steps.push({...assignStep(owner, guids), title: `Give ${many(guids.length, 'port')} back to ${owner}`, after: steps.length > 0});
   }
   const touchesMembers = made.some(({step}) => rolledBack.test(step.path));
   if (touchesMembers) {
@@ -106,27 +109,25 @@ export function matchOf(step, made) {
 }
 
 // moveSteps move ports to a partition: out of those that are named in leave (a map of P_Key to
-// {partition, etag, members}), to a tenant if it is to be another's, and into the partition. A
+// {partition, etag, members}) and into it; to a tenant, if it is to be another's, out of all. A
 // port keeps the widest membership that it had in those that it leaves.
 export function moveSteps(ports, leave, target, {tenant, membership, etag}) {
-  const steps = [];
   const had = new Map();
-  const given = tenant ? giveSteps(tenant, ports) : [];
-  const released = new Set(given.filter(s => s.path === '/ports/release').flatMap(s => s.body.ports));
+  const away = tenant ? ports.filter(p => p.owner !== tenant) : [];
+  const gone = new Set(away.map(p => p.guid));
+  const as = p => membership || had.get(p.guid) || 'full';
+  const steps = [];
   for (const {partition, members, etag: tag} of leave) {
     const out = [];
     for (const p of ports) {
       const m = members.find(x => x.port === p.guid);
       if (!m) continue;
       if (m.membership !== 'limited' || !had.has(p.guid)) had.set(p.guid, m.membership);
-      if (!released.has(p.guid)) out.push(p.guid);
+      if (!gone.has(p.guid)) out.push(p.guid);
     }
     if (out.length) steps.push(...memberSteps(partition, [], out, tag));
   }
-  steps.push(...given);
-  if (target) {
-    const joined = ports.map(p => ({port: p.guid, membership: membership || had.get(p.guid) || 'full'}));
-    steps.push(...memberSteps(target, joined, [], etag).map(s => ({...s, after: given.length > 0})));
-  }
-  return steps;
+  const stay = ports.filter(p => !gone.has(p.guid));
+  if (target && stay.length) steps.push(...memberSteps(target, stay.map(p => ({port: p.guid, membership: as(p)})), [], etag));
+  return [...steps, ...giveSteps(tenant, away, target, as)];
 }
