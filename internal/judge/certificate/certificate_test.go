@@ -143,11 +143,11 @@ func TestFacts(t *testing.T) {
 // TestSign: the form of a signature; test/certificatetest has ssh-keygen verify one.
 func TestSign(t *testing.T) {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
-	sig := string(Sign(key, []byte("x")))
-	if !strings.HasPrefix(sig, "-----BEGIN SSH SIGNATURE-----\nU1NIU0lH") || !strings.HasSuffix(sig, "\n-----END SSH SIGNATURE-----\n") || sig != string(Sign(key, []byte("x"))) || sig == string(Sign(key, []byte("y"))) {
+	sig := string(Sign(key, Namespace, []byte("x")))
+	if !strings.HasPrefix(sig, "-----BEGIN SSH SIGNATURE-----\nU1NIU0lH") || !strings.HasSuffix(sig, "\n-----END SSH SIGNATURE-----\n") || sig != string(Sign(key, Namespace, []byte("x"))) || sig == string(Sign(key, Namespace, []byte("y"))) {
 		t.Error(sig)
 	}
-	if got := AllowedSigner(key); got != `ibwarden namespaces="ibwarden-certificate" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDtqJ7zOtqQtYqOo0CpvDXNlMhV3HeJDpjrASKGLWdop` {
+	if got := AllowedSigner(key); got != `ibwarden namespaces="ibwarden-certificate,ibwarden-tenant-certificate" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDtqJ7zOtqQtYqOo0CpvDXNlMhV3HeJDpjrASKGLWdop` {
 		t.Error(got)
 	}
 }
