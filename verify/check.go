@@ -26,6 +26,8 @@ import (
 // The policy allows a packet between two end ports whose classes share a partition of which
 // one of them is a full member. What arrives between others is a no. So is a table that is
 // not what the class says, since then the claim was not made of these facts.
+//
+// proof/ has these rules once more, in Coq, with the proof that what they accept is isolated.
 
 // listedMost bounds the reasons of each kind that are kept.
 const listedMost = 20
@@ -121,8 +123,8 @@ func (v *checker) devices() {
 		if _, cabled := v.peer[at]; cabled || p.state == "1" || p.state == "2" { // Down; Initialize, where no data passes
 			continue
 		}
-		shut := both(d.entries, d.enforces, p.enforce) == checks && p.keys >= 0 && len(v.sets[p.keys]) == 0
-		if !shut || !v.rawAllowed && both("", d.filters, p.filter) != checks {
+		shut := bothChecked(d.entries, d.enforces, p.enforce) && p.keys >= 0 && len(v.sets[p.keys]) == 0
+		if !shut || !v.rawAllowed && !bothChecked("", d.filters, p.filter) {
 			v.doubt("who is behind %s was not read", v.placeName(at))
 		}
 	}
@@ -168,13 +170,9 @@ func does(entries, can, on, direction string) checking {
 	return checks
 }
 
-// both is does for the two directions together.
-func both(entries, can, on string) checking {
-	in, out := does(entries, can, on, "in"), does(entries, can, on, "out")
-	if in == checks && out == checks {
-		return checks
-	}
-	return max(in, out) // not known, where one is that
+// bothChecked reports whether a port checks in both directions.
+func bothChecked(entries, can, on string) bool {
+	return does(entries, can, on, "in") == checks && does(entries, can, on, "out") == checks
 }
 
 // hold finds what an end port can do at worst; ok is false where that is not known.
@@ -191,7 +189,7 @@ func (v *checker) hold(e *end) (r reach, ok bool) {
 	}
 	p, d := v.ports[at], v.switches[at.node()]
 	if p == nil {
-		return r, true // cabled to a host, or to the management port of a switch: nothing checks
+		return r, true // cabled to a host: nothing checks
 	}
 	in, out := does(d.entries, d.enforces, p.enforce, "in"), does(d.entries, d.enforces, p.enforce, "out")
 	rawIn, rawOut := does("", d.filters, p.filter, "in"), does("", d.filters, p.filter, "out")
@@ -331,15 +329,15 @@ func (v *checker) allowed(a, b int) bool {
 }
 
 // exact looks whether the tables of an end port and of the switch port that holds it are what
-// its class says: the claim is that those can talk who may, too.
+// its class says: a claim that was not made of these facts is a no.
 func (v *checker) exact(e *end) {
 	at := v.peer[e.at]
 	if p := v.ports[at]; p != nil && p.keys >= 0 {
 		d := v.switches[at.node()]
-		in, out := does(d.entries, d.enforces, p.enforce, "in"), does(d.entries, d.enforces, p.enforce, "out")
-		if in == checks && out == checks && len(v.sets[p.keys])+len(v.sets[e.class]) == 0 {
+		if bothChecked(d.entries, d.enforces, p.enforce) && len(v.sets[p.keys])+len(v.sets[e.class]) == 0 {
 			return // nothing passes, whatever its own table holds
 		}
+		in, out := does(d.entries, d.enforces, p.enforce, "in"), does(d.entries, d.enforces, p.enforce, "out")
 		if what := v.differ(p.keys, e.class, true); what != "" && (in == checks || out == checks) {
 			v.fail("the P_Key table of %s, which holds %s, %s", v.placeName(at), e, what)
 		}

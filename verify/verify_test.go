@@ -99,6 +99,25 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// TestNobodyBehind: a port in use whose cable was not read has to let nothing pass, in both directions.
+func TestNobodyBehind(t *testing.T) {
+	body, now := demonstration(t)
+	const leaf1 = "0x0000000000200000"
+	for state, want := range map[string]int{
+		"state=4 enforce=both filter=both keys=0": yes, "state=1 enforce=no filter=no keys=unread": yes, "state=2 enforce=no filter=no keys=unread": yes,
+		"state=4 enforce=out filter=both keys=0": unknown, "state=4 enforce=in filter=both keys=0": unknown, "state=4 enforce=no filter=both keys=0": unknown,
+		"state=4 enforce=both filter=out keys=0": unknown, "state=4 enforce=both filter=in keys=0": unknown, "state=4 enforce=both filter=unread keys=0": unknown,
+		"state=4 enforce=both filter=both keys=unread": unknown, "state=4 enforce=both filter=both keys=3": unknown,
+		"state=4 enforce=unread filter=both keys=0": unknown, "state=unread enforce=no filter=no keys=unread": unknown,
+	} {
+		text := strings.Replace(body, "switch "+leaf1+" ports=8", "switch "+leaf1+" ports=9", 1)
+		text = strings.Replace(text, "port 0x0000000000200001 001", "port "+leaf1+" 009 "+state+"\nport 0x0000000000200001 001", 1)
+		if status, out := verifyText(t, summed(text), now); status != want || want == unknown && !strings.Contains(out, "who is behind port "+leaf1+" 009") {
+			t.Errorf("%s: status %d, want %d: %s", state, status, want, out)
+		}
+	}
+}
+
 func TestTimes(t *testing.T) {
 	body, now := demonstration(t)
 	for days, want := range map[int]int{-1: unknown, 0: yes, 6: yes, 8: unknown} {
@@ -135,7 +154,7 @@ func TestOneSpelling(t *testing.T) {
 		"a class that is nobody's": {"class 4", "class 3 ports=0\nclass 4"}, "a partition without a name": {"partition 0010 red\n", ""},
 		"no raw": {"raw denied\n", ""}, "a port that is not told of": {"ports=8", "ports=9"}, "type": {"type=ca", "type=switch"}, "port 0 of a host": {"port=001 type=ca", "port=000 type=ca"},
 		"a word": {"filter=both", "filter=maybe"}, "nothing has a set": {"keys 7 8030 8031 8042", "keys 7 8030 8031 8042\nkeys 8 8041"},
-		"no cable's end": {"0x0000000000200000 001 listed", "0x0000000000200000 099 listed"}, "a switch gone": {lines[25], ""},
+		"no cable's end": {"0x0000000000200000 001 listed", "0x0000000000200000 099 listed"}, "a cable of port 0": {"0x0000000000200000 001 listed", "0x0000000000200000 000 listed"}, "a switch gone": {lines[25], ""},
 	} {
 		if tried[name] = strings.Replace(body, edit[0], edit[1], 1); tried[name] == body {
 			t.Errorf("%s: the certificate has no %q", name, edit[0])

@@ -108,6 +108,7 @@ func decisions() (list []resource.Change) {
 		assign("blue", resource.Port{GUID: 1}), assign("red", resource.Port{GUID: 8}), assign("red", resource.Port{GUID: 9}), assign("red", resource.Port{GUID: 0x0200_0000_0000_0107}), assign("blue", resource.Port{GUID: 0x1006}), assign("blue", resource.Port{GUID: 0x1005}), assign("red", resource.Port{GUID: 6, Switch: 0x51, SwitchPort: 7}),
 		assign("red", resource.Port{GUID: 6, Switch: 0x51, SwitchPort: 8}), assign("red", resource.Port{GUID: 6, Switch: 0x51}), assign("red", resource.Port{GUID: 6, SwitchPort: 3}), assign("red", resource.Port{GUID: 6, Switch: 0x51, SwitchPort: 254}), assign("red", resource.Port{GUID: 6, Switch: 0x51, SwitchPort: 255}), assign("red", resource.Port{GUID: 4}),
 		resource.ReleasePorts{Ports: []ib.PortGUID{1}}, resource.ReleasePorts{Ports: []ib.PortGUID{2, 4}}, resource.ReleasePorts{Ports: []ib.PortGUID{6}}, resource.ReleasePorts{}, resource.ReleasePorts{Ports: []ib.PortGUID{0x1005}},
+		resource.MovePorts{Tenant: "blue", Ports: []ib.PortGUID{1, 0x1005}, Into: into(0x200)}, resource.MovePorts{Tenant: "red", Ports: []ib.PortGUID{1}, Into: into(0x100)}, resource.MovePorts{Tenant: resource.Provider, Ports: []ib.PortGUID{2}, Into: into(0x50)},
 	)
 	pool := func(tenant string, first, last ib.PortGUID) resource.AssignPool {
 		return resource.AssignPool{Tenant: tenant, First: first, Last: last}

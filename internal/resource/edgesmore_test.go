@@ -140,6 +140,8 @@ func ofPorts() (list []edge) {
 		edge{"the provider's port that the file names is not released", seq(file("partitions: [{name: f, members: {full: [0x9]}}]\n")), provider, resource.ReleasePorts{Ports: []ib.PortGUID{9}}, nil},
 		edge{"the provider's port that nothing names is", nil, provider, resource.ReleasePorts{Ports: []ib.PortGUID{9}}, nil},
 		edge{"no GUID at all", nil, provider, resource.ReleasePorts{Ports: []ib.PortGUID{0}}, nil},
+		edge{"a port whose alias is a member, moved", seq(aliases, assign("red", 0x1001), set(0x100, members(0x1001, alias))), provider, resource.MovePorts{Tenant: "blue", Ports: []ib.PortGUID{0x1001}}, nil},
+		edge{"a port whose alias the file names, moved", seq(aliases), provider, resource.MovePorts{Tenant: "red", Ports: []ib.PortGUID{9}}, nil},
 		edge{"a place of another port", seq(resource.AssignPorts{Tenant: "red", Ports: []resource.Port{{GUID: 3, Switch: 0x51, SwitchPort: 1}}}), provider, resource.AssignPorts{Tenant: "red", Ports: []resource.Port{{GUID: 4, Switch: 0x51, SwitchPort: 1}}}, nil},
 		edge{"the place of a port that was released", seq(resource.AssignPorts{Tenant: "red", Ports: []resource.Port{{GUID: 3, Switch: 0x51, SwitchPort: 1}}}, resource.ReleasePorts{Ports: []ib.PortGUID{3}}), provider, resource.AssignPorts{Tenant: "red", Ports: []resource.Port{{GUID: 4, Switch: 0x51, SwitchPort: 1}}}, nil},
 	)

@@ -44,6 +44,8 @@ const (
 	TrimMax = 1 << 14
 	// DrainsMax is the most switches that are drained at a time.
 	DrainsMax = 1 << 10
+	// IntoMax is the most partitions into which one change moves ports.
+	IntoMax = 64
 	// PoolsMax is the most pools.
 	PoolsMax = 1 << 14
 	// CallerMax, WhyMax and NoteMax are the longest name of a caller, reason of a

@@ -55,7 +55,9 @@ func TestReleasedPortsReturn(t *testing.T) {
 			switch r.IntN(9) {
 			case 0, 1:
 				err = do(provider, resource.AssignPorts{Tenant: tenant(), Ports: []resource.Port{{GUID: guid()}}})
-			case 2, 3:
+			case 2:
+				err = do(provider, resource.MovePorts{Tenant: tenant(), Ports: []ib.PortGUID{guid()}})
+			case 3:
 				err = do(provider, resource.ReleasePorts{Ports: []ib.PortGUID{guid()}})
 			case 4:
 				proved += uint64(r.IntN(int(revision - proved + 1)))

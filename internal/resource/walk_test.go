@@ -86,7 +86,7 @@ func (w *drawn) name() string { return pick(w.Rand, "red", "blue", "green", reso
 
 // tenant draws what the provider does to tenants and what they have.
 func (w *drawn) tenant() resource.Change {
-	switch w.IntN(12) {
+	switch w.IntN(14) {
 	case 0, 1:
 		x := resource.Tenant{Name: w.name(), ApproveRemovals: w.IntN(4) == 0, KnownPortsOnly: w.IntN(6) == 0}
 		x.Keys = map[string]resource.KeyRange{"red": {First: 0x100, Last: pick[ib.PKeyBase](w.Rand, 0x100, 0x1FF, 0x200)}, "blue": {First: 0x200, Last: 0x2FF}, "green": {First: pick[ib.PKeyBase](w.Rand, 0, 0x51, 0x300), Last: 0x3FF}}[x.Name]
@@ -109,7 +109,13 @@ func (w *drawn) tenant() resource.Change {
 	case 8, 9:
 		first := pick[ib.PortGUID](w.Rand, 0x1000, 0x2000, 0x3000, 9, aliasOf9)
 		return resource.AssignPool{Tenant: w.name(), First: first, Last: first + pick[ib.PortGUID](w.Rand, 0, 0xFFF, 0x1000)}
-	case 10:
+	case 10, 11:
+		c := resource.MovePorts{Tenant: w.name(), Ports: w.guids()}
+		for range w.IntN(3) {
+			c.Into = append(c.Into, resource.Joined{PKey: w.pkey(), Membership: pick(w.Rand, policy.Full, policy.Limited), Index0: w.IntN(4) == 0})
+		}
+		return c
+	case 12:
 		return resource.ReleasePool{First: pick[ib.PortGUID](w.Rand, 0x1000, 0x2000, 0x3000, 9, aliasOf9)}
 	}
 	return pick[resource.Change](w.Rand, resource.DrainSwitch{Drain: resource.Drain{Switch: 0x51}}, resource.UndrainSwitch{Switch: 0x51}, resource.Trim{})

@@ -1,3 +1,3 @@
 // Package certificatetest holds certificates of isolation, and the checker in verify/, against
-// the judges, against packets in the simulated fabric, and against ssh-keygen.
+// the proof of its rules, the judges, packets in the simulated fabric, and ssh-keygen.
 package certificatetest

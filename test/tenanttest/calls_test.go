@@ -279,6 +279,19 @@ func (c *caller) providers() resource.Change {
 		return c.tenant(name)
 	case n < 4:
 		return resource.DeleteTenant{Name: name}
+	case n < 7:
+		m := resource.MovePorts{Tenant: name}
+		for range 1 + c.IntN(2) {
+			m.Ports = append(m.Ports, pick(c.Rand, c.anyGUID(), c.released))
+		}
+		for range c.IntN(3) {
+			k := c.partFor(name)
+			if c.IntN(6) == 0 {
+				k = c.keyFor(pick(c.Rand, c.tenantNames...))
+			}
+			m.Into = append(m.Into, resource.Joined{PKey: k, Membership: pick(c.Rand, policy.Full, policy.Limited), Index0: c.IntN(4) == 0})
+		}
+		return m
 	case n < 10:
 		a := resource.AssignPorts{Tenant: pick(c.Rand, append([]string{name, name, name, name}, "nobody")...)}
 		for range 1 + c.IntN(2) {

@@ -35,6 +35,8 @@ func (a *attempt) byProvider(c resource.Change) {
 		for _, g := range c.Ports {
 			a.release(g)
 		}
+	case resource.MovePorts:
+		a.move(c)
 	case resource.AssignPool:
 		a.assignPool(c)
 	case resource.ReleasePool:
@@ -213,6 +215,51 @@ func (a *attempt) release(g ib.PortGUID) {
 		}
 		a.ports[g] = port{}
 	}
+}
+
+// move is a release, an assignment, and members of the new owner, all in one.
+func (a *attempt) move(c resource.MovePorts) {
+	if _, exists := a.tenants[c.Tenant]; !exists {
+		a.no(resource.NotFound)
+		return
+	}
+	keep := map[ib.PKeyBase]bool{}
+	for _, j := range c.Into {
+		p := a.find(j.PKey)
+		if p == nil || !a.fresh(j.PKey) {
+			return
+		}
+		if p.owner != c.Tenant {
+			a.no(resource.Conflict)
+		}
+		if keep[j.PKey] {
+			a.no(resource.Invalid)
+		}
+		keep[j.PKey] = true
+	}
+	was := a.count(c.Tenant)
+	for _, g := range slices.Compact(slices.Sorted(slices.Values(c.Ports))) {
+		owner, said := a.owner(g), a.ports[g]
+		for _, x := range slices.Clone(a.mems) {
+			if owner != "" && x.port == g && (owner != c.Tenant || !keep[x.k]) {
+				a.drop(x.k, g)
+			}
+		}
+		if owner != "" && owner != c.Tenant && owner != "provider" {
+			a.ports[g] = port{owner: "provider", place: said.place}
+		}
+		p := resource.Port{GUID: g}
+		if said.place != 0 {
+			p.Switch, p.SwitchPort = 0x99, ib.PortNum(said.place)
+		}
+		a.assign(c.Tenant, p)
+		for _, j := range c.Into {
+			if len(a.why) == 0 {
+				a.set(a.part(j.PKey), g, want{j.Membership, j.Index0}, true, true)
+			}
+		}
+	}
+	a.quota(c.Tenant, was)
 }
 
 // giveBack gives what was released and proved back to the provider.
