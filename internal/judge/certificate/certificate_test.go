@@ -151,3 +151,40 @@ func TestSign(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// seen is what the second host's owner is given of the fabric of TestWrite.
+const seen = `ibwarden certificate 1
+made 2026-01-02T03:04:05Z
+expires 2026-01-09T03:04:05Z
+revision 12
+snapshot -
+policy -
+raw denied
+partition 0001 others
+partition 0020 blue
+keys 0 8001
+keys 1 8020
+class 0 ports=4
+class 1 ports=1
+switch 0x0000000000000001 ports=1 entries=1 enforces=both filters=no key=own protect=1 lease=0 name=others
+switch 0x0000000000000003 ports=1 entries=1 enforces=both filters=no key=own protect=1 lease=0 name=others
+switch 0x0000000000000004 ports=0 entries=1 enforces=both filters=no key=own protect=1 lease=0 name=others
+port 0x0000000000000001 001 state=4 enforce=both filter=no keys=1
+port 0x0000000000000003 001 state=unread enforce=both filter=no keys=0
+end 0x0000000000000001 node=0x0000000000000001 port=000 type=switch keys=0 class=0 key=unread protect=unread lease=unread name=others
+end 0x0000000000000002 node=0x0000000000000002 port=001 type=ca keys=0 class=0 key=unread protect=unread lease=unread name=others
+end 0x0000000000000003 node=0x0000000000000003 port=000 type=switch keys=0 class=0 key=unread protect=unread lease=unread name=others
+end 0x0000000000000004 node=0x0000000000000004 port=000 type=switch keys=0 class=0 key=unread protect=unread lease=unread name=others
+end 0x0000000000001021 node=0x0000000000001020 port=001 type=ca keys=1 class=1 key=own protect=2 lease=0 name=-
+cable 0x0000000000000001 001 0x0000000000001020 001 unlisted
+cable 0x0000000000000002 001 0x0000000000000003 001 unlisted
+`
+
+func TestTenant(t *testing.T) {
+	b, _, red, blue := small()
+	in := input(b, red, blue)
+	in.Snapshot, in.View = nil, &View{Owns: map[ib.PortGUID]bool{blue.GUID: true}, Sees: map[ib.PKeyBase]bool{0x20: true}}
+	if got, want := string(Write(in)), fmt.Sprintf("%ssha256 %x\n", seen, sha256.Sum256([]byte(seen))); got != want {
+		t.Errorf("got\n%s", got)
+	}
+}
