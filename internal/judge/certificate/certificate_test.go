@@ -188,3 +188,40 @@ func TestTenant(t *testing.T) {
 		t.Errorf("got\n%s", got)
 	}
 }
+
+// TestTenantIsToldOfGaps: what is not known of a fabric weighs on everybody.
+func TestTenantIsToldOfGaps(t *testing.T) {
+	lines := func(change func(b *subnettest.Builder, sw *observed.Node, in *Input)) map[string]bool {
+		b, sw, red, blue := small()
+		in := input(b, red, blue)
+		in.View = &View{Owns: map[ib.PortGUID]bool{blue.GUID: true}}
+		in.Cables = func(*observed.Port) bool { return true }
+		change(b, sw, &in)
+		out := map[string]bool{}
+		for line := range strings.Lines(string(Write(in))) {
+			out[strings.TrimSpace(line)] = true
+		}
+		return out
+	}
+	if got := lines(func(*subnettest.Builder, *observed.Node, *Input) {}); len(got) != len(strings.Split(seen, "\n")) {
+		t.Errorf("without a gap: %v", got)
+	}
+	between := func(b *subnettest.Builder, sw *observed.Node, in *Input) {
+		far := subnettest.Join(sw, b.Switch(2, "spine")).Node
+		far.Ports[0].Info.MKey, far.Ports[0].Info.MKeyProtectBits = 0x1122334455667788, 1
+		in.Cables = func(p *observed.Port) bool { return p.Peer == nil || p.IsEnd() || p.Peer.IsEnd() }
+	}
+	if got := lines(between); !got["cable 0x0000000000000005 001 0x0000000000000006 001 unlisted"] {
+		t.Errorf("a cable between switches: %v", got)
+	}
+	up := func(_ *subnettest.Builder, sw *observed.Node, _ *Input) {
+		sw.Ports[3].Info.PortState = smp.PortActive
+	}
+	if got := lines(up); !got["port 0x0000000000000005 001 state=unread enforce=no filter=no keys=0"] {
+		t.Errorf("a port that is up: %v", got)
+	}
+	twice := func(b *subnettest.Builder, _ *observed.Node, _ *Input) { b.Fabric.Nodes[1].Contested = true }
+	if got := lines(twice); !got["unread 0x0000000000000002 another%20device%20has%20the%20same%20GUID"] {
+		t.Errorf("two devices: %v", got)
+	}
+}
