@@ -130,8 +130,16 @@ func TestCertificateOfATenant(t *testing.T) {
 			t.Fatalf("after change %d of others:\n%s\nand before\n%s", i, again, first)
 		}
 	}
-	if w.certificate(saphir) == first {
-		t.Error("two tenants have the same")
+	for _, as := range []string{saphir, smaragd} { // the second has a member in a partition of the first
+		got := w.certificate(as)
+		if got == first {
+			t.Errorf("%s and %s have the same", as, rubin)
+		}
+		for _, guid := range endsOf(got) {
+			if owner := w.port(guid).owner; owner != as {
+				t.Errorf("%s is shown %s of %s", as, guid, owner)
+			}
+		}
 	}
 	// While something of his is on its way, there is none.
 	w.want(200, call{as: rubin, method: "PATCH", path: "/partitions/0x0100", body: js{"sl": 1}})
