@@ -72,6 +72,10 @@ func TestRules(t *testing.T) {
 		{"raw in", []string{"001 state=4 enforce=both filter=both", "001 state=4 enforce=both filter=out"}, no, "to 0x0000000000000001 (s:000) raw packets"},
 		{"raw out alone: a switch sends nothing", []string{"001 state=4 enforce=both filter=both", "001 state=4 enforce=both filter=in"}, yes, ""},
 		{"raw both", []string{"001 state=4 enforce=both filter=both", "001 state=4 enforce=both filter=no", "003 state=4 enforce=both filter=both", "003 state=4 enforce=both filter=no"}, no, "0x000000000000000a (a:001) can send to 0x000000000000000c (c:001) raw packets"},
+		{"whether it checks was not read", []string{"001 state=4 enforce=both filter=both", "001 state=4 enforce=unread filter=both"}, unknown, "whether port " + s + "001 (s) checks the P_Keys of 0x000000000000000a (a:001) was not read"},
+		{"raw from one that gets none", []string{"001 state=4 enforce=both filter=both", "001 state=4 enforce=both filter=out", "003 state=4 enforce=both filter=both", "003 state=4 enforce=both filter=in"}, no, "0x000000000000000a (a:001) can send to 0x000000000000000c (c:001) raw packets"},
+		{"a partition in common after another", []string{"partition 0010 red", "partition 0005 x\npartition 0010 red", "keys 1 0010\nkeys 2 8010", "keys 1 0005 0010\nkeys 2 0005 8010"}, yes, ""},
+		{"nothing checks one that may talk with the others", []string{"001 state=4 enforce=both", "001 state=4 enforce=no"}, yes, ""},
 		{"filters not read, and raw allowed", []string{"001 state=4 enforce=both filter=both", "001 state=4 enforce=both filter=unread", "raw denied", "raw allowed"}, yes, ""},
 		{"one GUID twice", []string{"end 0x000000000000000c node", "end 0x000000000000000b node"}, unknown, "two end ports have the GUID 0x000000000000000b"},
 		{"host to host", []string{"cable " + s + "002 0x000000000000000b 001 listed\ncable " + s + "003 0x000000000000000c 001 listed\n", "cable 0x000000000000000b 001 0x000000000000000c 001 listed\n",
@@ -99,5 +103,24 @@ func TestRules(t *testing.T) {
 				t.Errorf("status %d, want %d and %q:\n%s", status, x.status, x.says, out)
 			}
 		})
+	}
+}
+
+// TestNoCertificate: what does not belong together, or was changed, is no certificate.
+func TestNoCertificate(t *testing.T) {
+	now := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+	for name, edits := range map[string][]string{
+		"one port at two cables": {"cable 0x0000000000000001 002", "cable 0x0000000000000001 001"},
+		"a key of partition 0": {"keys 1 0010\nkeys 2 8010", "keys 1 0000\nkeys 2 0010\nkeys 3 8010", "keys=1", "keys=2", "keys=2", "keys=3", "class=1", "class=2", "class=2", "class=3",
+			"class 1", "class 2", "class 2", "class 3", "004 state=1 enforce=no filter=no keys=unread", "004 state=1 enforce=no filter=no keys=1"},
+		"sets that are not in order": {"keys 1 0010\nkeys 2 8010", "keys 1 8010\nkeys 2 0010", "keys=1", "keys=2", "keys=2", "keys=1", "class=1", "class=2", "class=2", "class=1"},
+	} {
+		if status, out := verifyText(t, summed(strings.NewReplacer(edits...).Replace(one)), now); status != unknown || !strings.Contains(out, "is no certificate") {
+			t.Errorf("%s: status %d: %s", name, status, out)
+		}
+	}
+	changed := []byte(strings.Replace(string(summed(one)), "name=a", "name=x", 1))
+	if status, out := verifyText(t, changed, now); status != unknown || !strings.Contains(out, "not the SHA-256 of what stands before") {
+		t.Errorf("a byte that was changed: status %d: %s", status, out)
 	}
 }
