@@ -53,6 +53,8 @@ type side struct {
 	twice     bool   // another end port has the same GUID
 }
 
+func (s side) isSwitch() bool { return s.device.key != "" }
+
 // blinder is the work on one certificate of a tenant.
 type blinder struct {
 	*writer
@@ -81,12 +83,12 @@ func (w *writer) blind() {
 		}
 	}
 	b.number()
-	own, foreign := map[string]unit{}, map[string]unit{}
+	own, foreign := map[unit]bool{}, map[unit]bool{}
 	add := func(u unit, ends ...*observed.Port) {
 		if slices.ContainsFunc(ends, b.owns) {
-			own[fmt.Sprintf("%#v", u)] = u
+			own[u] = true
 		} else {
-			foreign[fmt.Sprintf("%#v", u)] = u
+			foreign[u] = true
 		}
 	}
 	b.devices(add)
@@ -94,15 +96,19 @@ func (w *writer) blind() {
 		listed := w.listed(l.A, l.B)
 		if l.A.IsEnd() || l.B.IsEnd() || listed != "listed" { // else no rule looks at it
 			x, y := b.side(l.A, l.B), b.side(l.B, l.A)
-			if fmt.Sprintf("%#v", x) > fmt.Sprintf("%#v", y) { // not by GUIDs, whose order would show
-				x, y = y, x
+			if x.isSwitch() && !y.isSwitch() || x.isSwitch() == y.isSwitch() && fmt.Sprintf("%#v", x) > fmt.Sprintf("%#v", y) {
+				x, y = y, x // not by GUIDs, whose order would show
 			}
 			add(unit{x, y, listed}, l.A, l.B)
 		}
 	}
-	for _, units := range []map[string]unit{own, foreign} {
-		for _, text := range slices.Sorted(maps.Keys(units)) {
-			b.show(units[text])
+	for _, units := range []map[unit]bool{own, foreign} {
+		inOrder := map[string]unit{}
+		for u := range units {
+			inOrder[fmt.Sprintf("%#v", u)] = u
+		}
+		for _, text := range slices.Sorted(maps.Keys(inOrder)) {
+			b.show(inOrder[text])
 		}
 	}
 }
@@ -332,11 +338,11 @@ func (b *blinder) showSide(s side) (at string) {
 	e, d := s.end, s.device
 	if e.at == "" { // none of the tenant's
 		e.guid = b.guid()
-		if e.at = e.guid + " 001"; d.key != "" {
+		if e.at = e.guid + " 001"; s.isSwitch() {
 			e.at = e.guid + " 000"
 		}
 	}
-	if at = e.at; d.key != "" {
+	if at = e.at; s.isSwitch() {
 		d.guid, d.name = at[:len(at)-len(" 000")], cmp.Or(e.name, others)
 		if s.port.state != "" {
 			d.ports = 1
