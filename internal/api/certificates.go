@@ -3,29 +3,31 @@ package api
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/ibwarden/ibwarden/internal/api/views"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
-// certificates are the certificate of isolation and its signature. A tenant gets neither: they
-// name every port of the fabric.
+// certificates are the certificate of isolation and its signature. A tenant's names no port
+// but his.
 func (a *api) certificates() {
 	type input struct {
-		Revision uint64 `query:"revision" doc:"that of this revision: 404 where the last pass of the manager was for another"`
+		Revision uint64 `query:"revision" doc:"that of this revision, by the caller's numbers: 404 where the last pass of the manager was for another"`
 	}
 	const text = "text/plain"
 	for _, x := range []struct {
 		path, id, about string
 		part            func(*views.Certificate) []byte
 	}{
-		{"/proof/certificate", "get-certificate", "A certificate of isolation, which others can check without ibwarden; for the provider. Its ETag is that of its signature",
+		{"/proof/certificate", "get-certificate", "A certificate of isolation, which others can check without ibwarden; for a tenant, of its own ports. Its ETag is that of its signature",
 			func(c *views.Certificate) []byte { return c.Text }},
-		{"/proof/certificate.sig", "get-certificate-signature", "The signature of the certificate, for ssh-keygen -Y verify; for the provider",
+		{"/proof/certificate.sig", "get-certificate-signature", "The signature of the certificate, for ssh-keygen -Y verify",
 			func(c *views.Certificate) []byte { return c.Signature }},
 	} {
 		register(a, streams(operation(http.MethodGet, x.path, x.id, x.about), text, x.about),
@@ -47,13 +49,20 @@ func (a *api) certificates() {
 
 // certificate is that of a revision, or of the last pass for 0.
 func (a *api) certificate(ctx context.Context, revision uint64) (*views.Certificate, error) {
-	if err := provider(ctx); err != nil {
-		return nil, err
-	}
 	if a.options.Certificates == nil {
 		return nil, noManager()
 	}
-	c, err := a.options.Certificates.Certificate(ctx)
+	var look views.CertificateLook
+	if provider(ctx) != nil {
+		look = func(f *observed.Fabric, revision uint64) (part *views.CertificatePart, err error) {
+			a.service.Read(func(s *resource.State) { part, err = views.CertificatePartOf(s, callerOf(ctx), f, revision) })
+			return part, err
+		}
+	}
+	c, err := a.options.Certificates.Certificate(ctx, look)
+	if errors.Is(err, views.ErrNoPorts) {
+		return nil, problem(http.StatusNotFound, string(resource.NotFound), err.Error())
+	}
 	if err != nil {
 		return nil, unjudged(err)
 	}

@@ -139,9 +139,10 @@ func newStandOn(t testing.TB, shared bool) *stand {
 		}
 	}
 	s.others = newOthers(snap)
+	judge := newSnapshotJudge(s.service, nil)
 	s.api = build(s.service, Options{
 		Managers: s.others, Sweeps: sweepsMade(3), Traffic: counted{}, StoreName: "bolt:test",
-		Version: "test", UID: ownUID, Store: db, Judge: newSnapshotJudge(s.service, nil), Certificates: certified{},
+		Version: "test", UID: ownUID, Store: db, Judge: judge, Certificates: certified{judge: judge},
 		Log: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	s.handler = s.api.front()

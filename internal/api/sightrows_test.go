@@ -102,7 +102,7 @@ var sightRows = map[string][]sightRow{
 	"get-snapshot":              {{path: "/snapshot"}},
 	"get-proof":                 {{path: "/proof"}},
 	"get-certificate":           {{path: "/proof/certificate"}, {path: "/proof/certificate?revision={REVISION}"}},
-	"get-certificate-signature": {{path: "/proof/certificate.sig"}},
+	"get-certificate-signature": {{path: "/proof/certificate.sig"}, {path: "/proof/certificate.sig?revision={REVISION}"}},
 	"list-pairs":                {{path: "/proof/pairs"}, {path: "/proof/pairs?pkey={PKEY}"}},
 	"get-matrix":                {{path: "/matrix"}},
 	"get-matrix-ports":          {{path: "/matrix/ports?a={ME}&b={TENANT}"}, {path: "/matrix/ports?a={TENANT}&b={ME}"}, {path: "/matrix/ports?a={PARTY}&b={ME}"}, {path: "/matrix/ports?a={PARTY}&b={PARTY}"}},

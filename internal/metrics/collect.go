@@ -221,6 +221,9 @@ func (o sink) last(l *Last) {
 	} {
 		o.put(findings, float64(n), kind)
 	}
+	for fault, n := range map[string]int{"missing": c.Keys.Missing, "unexpected": c.Keys.Unexpected, "unknown": c.Keys.Unknown} {
+		o.put(keyPorts, float64(n), fault)
+	}
 	o.pairs(l)
 	o.members(l.Partitions)
 	o.put(nodes, float64(l.Fabric.Switches), "switch")

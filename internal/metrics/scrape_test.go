@@ -114,6 +114,7 @@ func told() *Observer {
 			Counts: isolation.Counts{
 				Pairs:      isolation.PairCounts{Isolated: 61, ByEndPorts: 62, Unknown: 63, Violated: 64},
 				Violations: 65, Exposed: 66, Missing: 67, Foreign: 68, Unenforced: 69, Raw: 70, Unknown: 71, Changeable: 72,
+				Keys: isolation.KeyPorts{Missing: 73, Unexpected: 74, Unknown: 75},
 			},
 			Pairs: []isolation.PairVerdict{
 				{A: "a", B: "b", Verdict: isolation.Isolated}, {A: "a", B: "c", Verdict: isolation.Violated, Joined: true},

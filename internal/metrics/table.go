@@ -92,6 +92,7 @@ var (
 	pairs         = gauge("ibwarden_partition_pairs", "", "Pairs of partitions by verdict.", "verdict")
 	pair          = gauge("ibwarden_partition_pair_info", "", "Always 1; the verdict on a pair of partitions. With up to 64 partitions every pair is listed; with more, the pairs that are not isolated, worst first, at most 2048.", "a", "b", "verdict", "policy")
 	findings      = gauge("ibwarden_proof_findings", "", "What the last proof found: pairs of ports that can talk against the policy (violations) or could if a host forged its keys (exposed), ports whose partitions no switch enforces (unenforced), keys that are missing or foreign, pairs of ports that raw packets can cross between (raw), values that could not be read (unknown), places where a host could change the result (changeable).", "kind")
+	keyPorts      = gauge("ibwarden_ports_by_pkey_fault", "", "End ports with a P_Key fault by the last proof, in their own table or in that of the switch port before them: one that the policy gives them is missing, they have one that it does not give them (unexpected), or one of a partition that it does not have (unknown; such a port is unexpected too).", "fault")
 	members       = gauge("ibwarden_partition_members", "", "Members of a partition. With more than 1024 partitions the first 1024 are listed.", "partition", "pkey", "membership")
 	nodes         = gauge("ibwarden_fabric_nodes", "", "Nodes that the last sweep found.", "type")
 	linksFound    = gauge("ibwarden_fabric_links", "", "Links that the last sweep found.")

@@ -48,7 +48,7 @@ func TestChangedByte(t *testing.T) {
 	}
 	dir := t.TempDir()
 	signers, sig := filepath.Join(dir, "allowed_signers"), filepath.Join(dir, "sig")
-	for name, data := range map[string][]byte{signers: []byte(certificate.AllowedSigner(key) + "\n"), sig: certificate.Sign(key, text)} {
+	for name, data := range map[string][]byte{signers: []byte(certificate.AllowedSigner(key) + "\n"), sig: certificate.Sign(key, certificate.Namespace, text)} {
 		if err := os.WriteFile(name, data, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -62,7 +62,9 @@ func (s *sources) moduleOf(pkg string) (dir, rel string) {
 			break
 		}
 	}
-	rel, _ = strings.CutPrefix(pkg, dir+"/") // without a prefix it is the whole
+	if rel, _ = strings.CutPrefix(pkg, dir+"/"); dir == pkg { // without a prefix it is the whole
+		rel = "."
+	}
 	return filepath.Join(s.root, filepath.FromSlash(dir)), "./" + rel
 }
 

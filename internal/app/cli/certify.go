@@ -57,7 +57,7 @@ func (f *proveFlags) certify(c *cobra.Command, key ed25519.PrivateKey, r *look.R
 		in.Snapshot = sum.Sum(nil)
 	}
 	text := certificate.Write(in)
-	return f.writeCertificate(c, text, certificate.Sign(key, text))
+	return f.writeCertificate(c, text, certificate.Sign(key, certificate.Namespace, text))
 }
 
 // certifiedByService writes the certificate of a service, which knows its policy: where no other

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -32,7 +33,9 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", Cmds: scriptCommands(), Setup: func(e *testscript.Env) error {
 		e.Setenv("IBWARDEN_SERVER", "none") // of those that other tests run on this machine
 		e.Setenv("GOGC", "400")             // a fifth of what a short command takes is collecting garbage
-		return nil
+		examples, err := filepath.Abs("../../../examples")
+		e.Setenv("EXAMPLES", examples)
+		return err
 	}})
 }
 

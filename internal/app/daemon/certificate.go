@@ -20,11 +20,16 @@ type Certificates struct {
 	manager *Served
 	dir     DataDir
 
-	mu   sync.Mutex // while one is made
-	last *views.Certificate
-	// of is what the last one was made of.
+	mu sync.Mutex // while one is made
+	// made are those of the last pass: a tenant's by what it was made of, that of all by nothing.
+	made map[views.CertificateKey]*views.Certificate
+	// of is what they were made of.
 	of certified
 }
+
+// madeMost bounds the certificates that are kept: a tenant can make tokens as it likes, each of
+// which sees another part.
+const madeMost = 256
 
 type certified struct {
 	snap   *snapshot.Snapshot
@@ -38,7 +43,7 @@ func NewCertificates(s *Served, dir DataDir) *Certificates {
 }
 
 // Certificate implements views.CertificateSource.
-func (c *Certificates) Certificate(ctx context.Context) (*views.Certificate, error) {
+func (c *Certificates) Certificate(ctx context.Context, look views.CertificateLook) (*views.Certificate, error) {
 	if c.dir == "" {
 		return nil, errors.New("the manager has no data directory, where the key would be that signs certificates")
 	}
@@ -52,16 +57,28 @@ func (c *Certificates) Certificate(ctx context.Context) (*views.Certificate, err
 	if err != nil {
 		return nil, err
 	}
-	of := certified{snap, j.result, string(key)}
-	if c.last != nil && c.of == of {
-		return c.last, nil
-	}
 	revision, _ := c.manager.Revision(j.result.Policy)
-	made, err := certify(snap, j, revision, key)
-	if err != nil {
-		return nil, err
+	part := &views.CertificatePart{}
+	if look != nil {
+		if part, err = look(snap.Fabric, revision); err != nil {
+			return nil, err
+		}
 	}
-	c.last, c.of = made, of
+	if of := (certified{snap, j.result, string(key)}); c.made == nil || c.of != of || len(c.made) >= madeMost {
+		c.made, c.of = map[views.CertificateKey]*views.Certificate{}, of
+	}
+	made := c.made[part.CertificateKey]
+	switch {
+	case made != nil:
+		return made, nil
+	case look != nil:
+		made = certifyPart(snap, j, part, key)
+	default:
+		if made, err = certify(snap, j, revision, key); err != nil {
+			return nil, err
+		}
+	}
+	c.made[part.CertificateKey] = made
 	return made, nil
 }
 
@@ -91,9 +108,21 @@ func certify(snap *snapshot.Snapshot, j judged, revision uint64, key ed25519.Pri
 		return nil, err
 	}
 	policy := sha256.Sum256(policyyaml.Write(j.result.Policy))
-	text := certificate.Write(certificate.Input{
-		Fabric: snap.Fabric, Allowed: j.result.Partitions, RawAllowed: j.result.Policy.AllowRaw, Cables: j.cables.Declares(),
-		ReadAt: snap.ReadAt, Revision: revision, Snapshot: sum.Sum(nil), Policy: policy[:],
-	})
-	return &views.Certificate{Text: text, Signature: certificate.Sign(key, text), Revision: revision}, nil
+	in := inputOf(snap, j)
+	in.Revision, in.Snapshot, in.Policy = revision, sum.Sum(nil), policy[:]
+	text := certificate.Write(in)
+	return &views.Certificate{Text: text, Signature: certificate.Sign(key, certificate.Namespace, text), Revision: revision}, nil
+}
+
+// certifyPart makes that of a tenant. It has no digests: with one of what he may not see he
+// could try out what that is.
+func certifyPart(snap *snapshot.Snapshot, j judged, part *views.CertificatePart, key ed25519.PrivateKey) *views.Certificate {
+	in := inputOf(snap, j)
+	in.Revision, in.View = part.Revision, &part.View
+	text := certificate.Write(in)
+	return &views.Certificate{Text: text, Signature: certificate.Sign(key, certificate.TenantNamespace, text), Revision: part.Revision}
+}
+
+func inputOf(snap *snapshot.Snapshot, j judged) certificate.Input {
+	return certificate.Input{Fabric: snap.Fabric, Allowed: j.result.Partitions, RawAllowed: j.result.Policy.AllowRaw, Cables: j.cables.Declares(), ReadAt: snap.ReadAt}
 }

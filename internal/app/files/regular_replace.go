@@ -18,6 +18,11 @@ func IsFull(err error) bool {
 // the old one or the new one, and what it returned nil for is on the disk. Only
 // its owner can read it.
 func Replace(path string, write func(io.Writer) error) error {
+	return ReplaceAs(path, 0o600, write)
+}
+
+// ReplaceAs is Replace for a file that has a mode afterwards.
+func ReplaceAs(path string, mode os.FileMode, write func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, filepath.Base(path)+".*") // mode 0600
 	if err != nil {
@@ -25,6 +30,9 @@ func Replace(path string, write func(io.Writer) error) error {
 	}
 	defer os.Remove(f.Name()) // fails once it has been renamed
 	if err = write(f); err == nil {
+		err = f.Chmod(mode)
+	}
+	if err == nil {
 		err = f.Sync()
 	}
 	if e := f.Close(); err == nil {

@@ -5,8 +5,10 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -37,6 +39,8 @@ type Input struct {
 	// Snapshot and Policy are the SHA-256 of the snapshot's file and of the policy as YAML;
 	// nil where there is no such file.
 	Snapshot, Policy []byte
+	// View makes it the certificate of a tenant; nil for the whole fabric.
+	View *View
 }
 
 // timeForm is how times are written: UTC, in seconds.
@@ -44,11 +48,74 @@ const timeForm = "2006-01-02T15:04:05Z"
 
 // Write returns the certificate.
 func Write(in Input) []byte {
-	w := writer{
-		in: in, grants: map[ib.PortGUID][]ib.PKey{}, classes: map[*observed.Port]string{}, tables: map[*observed.Port]string{},
-		ids: map[string]int{}, members: map[int]int{}, holders: map[ib.MKey]int{},
+	w := writer{in: in, grants: map[ib.PortGUID][]ib.PKey{}, ids: map[string]int{}, holders: map[ib.MKey]int{}}
+	w.ports = in.Fabric.EndPorts()
+	for _, p := range w.ports {
+		w.holders[p.Info.MKey]++
 	}
-	w.collect()
+	for _, a := range in.Allowed {
+		for _, g := range a.Limited {
+			w.grants[g] = append(w.grants[g], a.Base.Limited())
+		}
+		for _, g := range a.Full {
+			w.grants[g] = append(w.grants[g], a.Base.Full())
+		}
+	}
+	if in.View != nil {
+		w.blind()
+	} else {
+		w.collect()
+	}
+	return w.print()
+}
+
+// facts are what a certificate says, in any order.
+type facts struct {
+	partitions []string // lines
+	switches   []switchFacts
+	external   []portFacts
+	ends       []endFacts
+	cables     []string // lines
+	unread     []string // lines
+}
+
+// Of the facts of ports, table and class are sets of keys as keySet writes them; a table may
+// be noTable or notRead instead. What is empty does not tell.
+type (
+	switchFacts struct {
+		guid                            string
+		ports                           int
+		entries, enforces, filters, key string // key: as guard writes it
+		name                            string
+	}
+	portFacts struct{ at, state, enforce, filter, table string }
+	endFacts  struct{ guid, at, kind, table, class, key, name string }
+)
+
+// In place of a set of keys, or of a value.
+const (
+	noTable = "none"
+	notRead = "unread"
+)
+
+// writer is the work on one certificate.
+type writer struct {
+	in Input
+	facts
+	out     []byte
+	ports   []*observed.Port // end ports
+	grants  map[ib.PortGUID][]ib.PKey
+	ids     map[string]int // the number of each set of keys
+	holders map[ib.MKey]int
+}
+
+func (w *writer) line(format string, args ...any) {
+	w.out = append(fmt.Appendf(w.out, format, args...), '\n')
+}
+
+// print writes the facts.
+func (w *writer) print() []byte {
+	in := &w.in
 	w.line("ibwarden certificate %d", Version)
 	w.line("made %s", in.ReadAt.UTC().Format(timeForm))
 	w.line("expires %s", in.ReadAt.UTC().Add(Validity).Format(timeForm))
@@ -56,20 +123,67 @@ func Write(in Input) []byte {
 	w.line("snapshot %s", digest(in.Snapshot))
 	w.line("policy %s", digest(in.Policy))
 	w.line("raw %s", map[bool]string{true: "allowed", false: "denied"}[in.RawAllowed])
-	w.partitions()
-	for i, s := range w.sets {
+	w.lines(w.partitions)
+	w.sets()
+	var lines []string
+	for _, s := range w.switches {
+		lines = append(lines, fmt.Sprintf("switch %s ports=%d entries=%s enforces=%s filters=%s %s name=%s", s.guid, s.ports, s.entries, s.enforces, s.filters, s.key, s.name))
+	}
+	w.lines(lines)
+	lines = nil
+	for _, p := range w.external {
+		lines = append(lines, fmt.Sprintf("port %s state=%s enforce=%s filter=%s keys=%s", p.at, p.state, p.enforce, p.filter, w.id(p.table)))
+	}
+	w.lines(lines)
+	lines = nil
+	for _, e := range w.ends {
+		node, num, _ := strings.Cut(e.at, " ")
+		lines = append(lines, fmt.Sprintf("end %s node=%s port=%s type=%s keys=%s class=%s %s name=%s", e.guid, node, num, e.kind, w.id(e.table), w.id(e.class), e.key, e.name))
+	}
+	w.lines(lines)
+	w.lines(w.cables)
+	w.lines(w.unread)
+	return fmt.Appendf(w.out, "sha256 %x\n", sha256.Sum256(w.out))
+}
+
+// lines writes lines of one kind.
+func (w *writer) lines(list []string) {
+	slices.Sort(list)
+	for _, l := range list {
+		w.out = append(append(w.out, l...), '\n')
+	}
+}
+
+// sets numbers the sets of keys, and writes them and the classes.
+func (w *writer) sets() {
+	members := map[string]int{} // the number of end ports of each class
+	for _, e := range w.ends {
+		w.ids[e.table], w.ids[e.class] = 0, 0
+		members[e.class]++
+	}
+	for _, p := range w.external {
+		w.ids[p.table] = 0
+	}
+	delete(w.ids, noTable)
+	delete(w.ids, notRead)
+	list := slices.Sorted(maps.Keys(w.ids))
+	for i, s := range list {
+		w.ids[s] = i
 		w.line("keys %d %s", i, s)
 	}
-	for i := range w.sets {
-		if n := w.members[i]; n > 0 {
+	for i, s := range list {
+		if n := members[s]; n > 0 {
 			w.line("class %d ports=%d", i, n)
 		}
 	}
-	w.switches()
-	w.ends()
-	w.cables()
-	w.unread()
-	return fmt.Appendf(w.out, "sha256 %x\n", sha256.Sum256(w.out))
+}
+
+// id is how a line refers to a set.
+func (w *writer) id(set string) string {
+	if set == noTable || set == notRead {
+		return set
+	}
+	return strconv.Itoa(w.ids[set])
 }
 
 func digest(sum []byte) string {
@@ -79,81 +193,60 @@ func digest(sum []byte) string {
 	return fmt.Sprintf("%x", sum)
 }
 
-// writer is the work on one certificate.
-type writer struct {
-	in     Input
-	out    []byte
-	ports  []*observed.Port // end ports
-	grants map[ib.PortGUID][]ib.PKey
-	// classes and tables are the sets of keys of ports, as they are written: what the policy
-	// gives, and what the table holds, where all of it was read.
-	classes, tables map[*observed.Port]string
-	sets            []string       // sets of keys as they are written, sorted
-	ids             map[string]int // the place of each in sets
-	members         map[int]int    // the number of end ports of each class
-	holders         map[ib.MKey]int
-}
-
-func (w *writer) line(format string, args ...any) {
-	w.out = append(fmt.Appendf(w.out, format, args...), '\n')
-}
-
-// collect finds the sets of keys, and numbers them.
+// collect finds the facts.
 func (w *writer) collect() {
-	w.ports = w.in.Fabric.EndPorts()
-	slices.SortStableFunc(w.ports, func(a, b *observed.Port) int {
-		return cmp.Or(cmp.Compare(a.GUID, b.GUID), comparePlaces(a, b))
-	})
+	known := map[ib.PKeyBase]bool{}
 	for _, a := range w.in.Allowed {
-		for _, g := range a.Limited {
-			w.grants[g] = append(w.grants[g], a.Base.Limited())
+		if a.Base.IsValid() && !known[a.Base] {
+			known[a.Base] = true
+			w.partitions = append(w.partitions, partitionLine(a.Base, a.Name))
 		}
-		for _, g := range a.Full {
-			w.grants[g] = append(w.grants[g], a.Base.Full())
-		}
-	}
-	add := func(keys []ib.PKey) string {
-		s := keySet(keys)
-		w.ids[s] = 0
-		return s
-	}
-	var keys []ib.PKey
-	read := func(p *observed.Port) {
-		if isKnown(p) {
-			keys = keys[:0]
-			for _, k := range p.PKeys { // all of which was read
-				if k != 0 {
-					keys = append(keys, k)
-				}
-			}
-			w.tables[p] = add(keys)
-		}
-	}
-	for _, p := range w.ports {
-		w.classes[p] = add(w.grants[p.GUID])
-		w.holders[p.Info.MKey]++
-		read(p)
 	}
 	for _, n := range w.in.Fabric.Switches() {
+		s := w.switchOf(n)
+		s.guid, s.ports, s.name = n.GUID().String(), len(n.Ports)-1, name(n.Description)
+		w.switches = append(w.switches, s)
 		for i := 1; i < len(n.Ports); i++ {
-			read(&n.Ports[i])
+			p := portOf(&n.Ports[i])
+			p.at = place(&n.Ports[i])
+			w.external = append(w.external, p)
 		}
 	}
-	for s := range w.ids {
-		w.sets = append(w.sets, s)
-	}
-	slices.Sort(w.sets)
-	for i, s := range w.sets {
-		w.ids[s] = i
-	}
 	for _, p := range w.ports {
-		w.members[w.ids[w.classes[p]]]++
+		w.ends = append(w.ends, w.endOf(p))
+	}
+	for _, l := range w.in.Fabric.Links() {
+		w.cables = append(w.cables, cableLine(place(l.A), place(l.B), w.listed(l.A, l.B)))
+	}
+	for _, n := range w.in.Fabric.Nodes {
+		if n.Contested {
+			w.unread = append(w.unread, contestedLine(n.GUID().String()))
+		}
 	}
 }
 
-func comparePlaces(a, b *observed.Port) int {
-	return cmp.Or(cmp.Compare(a.Node.GUID(), b.Node.GUID()), cmp.Compare(a.Num, b.Num))
+func partitionLine(k ib.PKeyBase, called string) string {
+	return fmt.Sprintf("partition %04x %s", uint16(k), name(called))
 }
+
+func cableLine(a, b, listed string) string {
+	return fmt.Sprintf("cable %s %s %s", min(a, b), max(a, b), listed)
+}
+
+func contestedLine(guid string) string {
+	return fmt.Sprintf("unread %s %s", guid, name("another device has the same GUID"))
+}
+
+// listed says whether the list of cables has a cable.
+func (w *writer) listed(a, b *observed.Port) string {
+	if w.in.Cables != nil && w.in.Cables(a) && w.in.Cables(b) {
+		return "listed"
+	}
+	return "unlisted"
+}
+
+// place is where a port is.
+func place(p *observed.Port) string { return fmt.Sprintf("%s %03d", p.Node.GUID(), p.Num) }
 
 // keySet is how a set of keys is written: one key for each partition, the full one where the
 // set has both, ascending by partition. The order of keys is changed.
@@ -181,52 +274,44 @@ func isKnown(p *observed.Port) bool {
 	return p.PKeyCap() > 0 && !cut && p.PKeysKnown() && len(p.PKeys) >= p.PKeyCap()
 }
 
-// table is the set of keys that a port's table holds, by number.
-func (w *writer) table(p *observed.Port) string {
-	set, known := w.tables[p]
+// table is the set of keys that a port's table holds.
+func table(p *observed.Port) string {
 	switch {
-	case known:
-		return strconv.Itoa(w.ids[set])
+	case isKnown(p):
+		return keySet(slices.Clone(p.PKeys))
 	case !p.IsEnd() && p.Node.Switch.InfoRead && p.PKeyCap() == 0:
-		return "none"
+		return noTable
 	}
-	return "unread"
+	return notRead
 }
 
-func (w *writer) partitions() {
-	list := slices.DeleteFunc(slices.Clone(w.in.Allowed), func(a observed.Partition) bool { return !a.Base.IsValid() })
-	slices.SortStableFunc(list, func(a, b observed.Partition) int { return cmp.Compare(a.Base, b.Base) })
-	list = slices.CompactFunc(list, func(a, b observed.Partition) bool { return a.Base == b.Base })
-	for _, a := range list {
-		w.line("partition %04x %s", uint16(a.Base), name(a.Name))
+// switchOf is what a switch can do, and how it is guarded.
+func (w *writer) switchOf(n *observed.Node) switchFacts {
+	i := &n.Switch.Info
+	s := switchFacts{entries: notRead, enforces: notRead, filters: notRead, key: w.guard(&n.Ports[0])}
+	if n.Switch.InfoRead {
+		s.entries = fmt.Sprint(i.PartitionEnforcementCap)
+		s.enforces = ways(i.InboundEnforcementCap, i.OutboundEnforcementCap)
+		s.filters = ways(i.FilterRawInboundCap, i.FilterRawOutboundCap)
 	}
+	return s
 }
 
-func (w *writer) switches() {
-	list := w.in.Fabric.Switches()
-	slices.SortFunc(list, func(a, b *observed.Node) int { return cmp.Compare(a.GUID(), b.GUID()) })
-	for _, n := range list {
-		i := &n.Switch.Info
-		entries, enforces, filters := "unread", "unread", "unread"
-		if n.Switch.InfoRead {
-			entries = fmt.Sprint(i.PartitionEnforcementCap)
-			enforces = ways(i.InboundEnforcementCap, i.OutboundEnforcementCap)
-			filters = ways(i.FilterRawInboundCap, i.FilterRawOutboundCap)
-		}
-		w.line("switch %s ports=%d entries=%s enforces=%s filters=%s %s name=%s", n.GUID(), len(n.Ports)-1, entries, enforces, filters, w.guard(&n.Ports[0]), name(n.Description))
+// portOf is what is known of an external port of a switch.
+func portOf(p *observed.Port) portFacts {
+	f := portFacts{state: notRead, enforce: notRead, filter: notRead, table: table(p)}
+	if p.InfoRead {
+		f.state = fmt.Sprint(uint8(p.Info.PortState))
+		f.enforce = ways(p.Info.PartitionEnforcementInbound, p.Info.PartitionEnforcementOutbound)
+		f.filter = ways(p.Info.FilterRawInbound, p.Info.FilterRawOutbound)
 	}
-	for _, n := range list {
-		for i := 1; i < len(n.Ports); i++ {
-			p := &n.Ports[i]
-			state, enforce, filter := "unread", "unread", "unread"
-			if p.InfoRead {
-				state = fmt.Sprint(uint8(p.Info.PortState))
-				enforce = ways(p.Info.PartitionEnforcementInbound, p.Info.PartitionEnforcementOutbound)
-				filter = ways(p.Info.FilterRawInbound, p.Info.FilterRawOutbound)
-			}
-			w.line("port %s %03d state=%s enforce=%s filter=%s keys=%s", n.GUID(), i, state, enforce, filter, w.table(p))
-		}
-	}
+	return f
+}
+
+// endOf is what is known of an end port.
+func (w *writer) endOf(p *observed.Port) endFacts {
+	kinds := map[ib.NodeType]string{ib.NodeSwitch: "switch", ib.NodeRouter: "router"}
+	return endFacts{p.GUID.String(), place(p), cmp.Or(kinds[p.Node.Type()], "ca"), table(p), keySet(slices.Clone(w.grants[p.GUID])), w.guard(p), name(p.Node.Description)}
 }
 
 // ways says in which directions something is.
@@ -274,38 +359,6 @@ func canBeGuessed(key ib.MKey, p *observed.Port) bool {
 		distinct[byte(key>>(8*i))] = true
 	}
 	return key < guessable || len(distinct) < fewBytes || uint64(key) == uint64(p.GUID) || uint64(key) == uint64(p.Node.GUID())
-}
-
-func (w *writer) ends() {
-	kinds := map[ib.NodeType]string{ib.NodeSwitch: "switch", ib.NodeRouter: "router"}
-	for _, p := range w.ports {
-		w.line("end %s node=%s port=%03d type=%s keys=%s class=%d %s name=%s", p.GUID, p.Node.GUID(), p.Num,
-			cmp.Or(kinds[p.Node.Type()], "ca"), w.table(p), w.ids[w.classes[p]], w.guard(p), name(p.Node.Description))
-	}
-}
-
-func (w *writer) cables() {
-	for _, l := range w.in.Fabric.Links() {
-		listed := "unlisted"
-		if w.in.Cables != nil && w.in.Cables(l.A) && w.in.Cables(l.B) {
-			listed = "listed"
-		}
-		w.line("cable %s %03d %s %03d %s", l.A.Node.GUID(), l.A.Num, l.B.Node.GUID(), l.B.Num, listed)
-	}
-}
-
-// unread are the devices of which no other line says that something is not known.
-func (w *writer) unread() {
-	var lines []string
-	for _, n := range w.in.Fabric.Nodes {
-		if n.Contested {
-			lines = append(lines, fmt.Sprintf("unread %s %s", n.GUID(), name("another device has the same GUID")))
-		}
-	}
-	slices.Sort(lines)
-	for _, l := range lines {
-		w.line("%s", l)
-	}
 }
 
 // name is text without spaces and line ends: what is not a visible ASCII character, and %,

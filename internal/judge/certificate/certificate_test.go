@@ -143,11 +143,85 @@ func TestFacts(t *testing.T) {
 // TestSign: the form of a signature; test/certificatetest has ssh-keygen verify one.
 func TestSign(t *testing.T) {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
-	sig := string(Sign(key, []byte("x")))
-	if !strings.HasPrefix(sig, "-----BEGIN SSH SIGNATURE-----\nU1NIU0lH") || !strings.HasSuffix(sig, "\n-----END SSH SIGNATURE-----\n") || sig != string(Sign(key, []byte("x"))) || sig == string(Sign(key, []byte("y"))) {
+	sig := string(Sign(key, Namespace, []byte("x")))
+	if !strings.HasPrefix(sig, "-----BEGIN SSH SIGNATURE-----\nU1NIU0lH") || !strings.HasSuffix(sig, "\n-----END SSH SIGNATURE-----\n") || sig != string(Sign(key, Namespace, []byte("x"))) || sig == string(Sign(key, Namespace, []byte("y"))) {
 		t.Error(sig)
 	}
-	if got := AllowedSigner(key); got != `ibwarden namespaces="ibwarden-certificate" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDtqJ7zOtqQtYqOo0CpvDXNlMhV3HeJDpjrASKGLWdop` {
+	if got := AllowedSigner(key); got != `ibwarden namespaces="ibwarden-certificate,ibwarden-tenant-certificate" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDtqJ7zOtqQtYqOo0CpvDXNlMhV3HeJDpjrASKGLWdop` {
 		t.Error(got)
+	}
+}
+
+// seen is what the second host's owner is given of the fabric of TestWrite.
+const seen = `ibwarden certificate 1
+made 2026-01-02T03:04:05Z
+expires 2026-01-09T03:04:05Z
+revision 12
+snapshot -
+policy -
+raw denied
+partition 0001 others
+partition 0020 blue
+keys 0 8001
+keys 1 8020
+class 0 ports=4
+class 1 ports=1
+switch 0x0000000000000001 ports=1 entries=1 enforces=both filters=no key=own protect=1 lease=0 name=others
+switch 0x0000000000000003 ports=1 entries=1 enforces=both filters=no key=own protect=1 lease=0 name=others
+switch 0x0000000000000004 ports=0 entries=1 enforces=both filters=no key=own protect=1 lease=0 name=others
+port 0x0000000000000001 001 state=4 enforce=both filter=no keys=1
+port 0x0000000000000003 001 state=unread enforce=both filter=no keys=0
+end 0x0000000000000001 node=0x0000000000000001 port=000 type=switch keys=0 class=0 key=unread protect=unread lease=unread name=others
+end 0x0000000000000002 node=0x0000000000000002 port=001 type=ca keys=0 class=0 key=unread protect=unread lease=unread name=others
+end 0x0000000000000003 node=0x0000000000000003 port=000 type=switch keys=0 class=0 key=unread protect=unread lease=unread name=others
+end 0x0000000000000004 node=0x0000000000000004 port=000 type=switch keys=0 class=0 key=unread protect=unread lease=unread name=others
+end 0x0000000000001021 node=0x0000000000001020 port=001 type=ca keys=1 class=1 key=own protect=2 lease=0 name=-
+cable 0x0000000000000001 001 0x0000000000001020 001 unlisted
+cable 0x0000000000000002 001 0x0000000000000003 001 unlisted
+`
+
+func TestTenant(t *testing.T) {
+	b, _, red, blue := small()
+	in := input(b, red, blue)
+	in.Snapshot, in.View = nil, &View{Owns: map[ib.PortGUID]bool{blue.GUID: true}, Sees: map[ib.PKeyBase]bool{0x20: true}}
+	if got, want := string(Write(in)), fmt.Sprintf("%ssha256 %x\n", seen, sha256.Sum256([]byte(seen))); got != want {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+// TestTenantIsToldOfGaps: what is not known of a fabric weighs on everybody.
+func TestTenantIsToldOfGaps(t *testing.T) {
+	lines := func(change func(b *subnettest.Builder, sw *observed.Node, in *Input)) map[string]bool {
+		b, sw, red, blue := small()
+		in := input(b, red, blue)
+		in.View = &View{Owns: map[ib.PortGUID]bool{blue.GUID: true}}
+		in.Cables = func(*observed.Port) bool { return true }
+		change(b, sw, &in)
+		out := map[string]bool{}
+		for line := range strings.Lines(string(Write(in))) {
+			out[strings.TrimSpace(line)] = true
+		}
+		return out
+	}
+	if got := lines(func(*subnettest.Builder, *observed.Node, *Input) {}); len(got) != len(strings.Split(seen, "\n")) {
+		t.Errorf("without a gap: %v", got)
+	}
+	between := func(b *subnettest.Builder, sw *observed.Node, in *Input) {
+		far := subnettest.Join(sw, b.Switch(2, "spine")).Node
+		far.Ports[0].Info.MKey, far.Ports[0].Info.MKeyProtectBits = 0x1122334455667788, 1
+		in.Cables = func(p *observed.Port) bool { return p.Peer == nil || p.IsEnd() || p.Peer.IsEnd() }
+	}
+	if got := lines(between); !got["cable 0x0000000000000005 001 0x0000000000000006 001 unlisted"] {
+		t.Errorf("a cable between switches: %v", got)
+	}
+	up := func(_ *subnettest.Builder, sw *observed.Node, _ *Input) {
+		sw.Ports[3].Info.PortState = smp.PortActive
+	}
+	if got := lines(up); !got["port 0x0000000000000005 001 state=unread enforce=no filter=no keys=0"] {
+		t.Errorf("a port that is up: %v", got)
+	}
+	twice := func(b *subnettest.Builder, _ *observed.Node, _ *Input) { b.Fabric.Nodes[1].Contested = true }
+	if got := lines(twice); !got["unread 0x0000000000000002 another%20device%20has%20the%20same%20GUID"] {
+		t.Errorf("two devices: %v", got)
 	}
 }

@@ -19,6 +19,10 @@
 // class and none for pairs, and equal P_Key tables are written once, so 40,960 hosts take a
 // few megabytes.
 //
+// A tenant's certificate (View) has his end ports as they are, and of others each kind once, with
+// no names, so that it is the same whoever they are: it claims that nobody reaches his ports
+// whom the policy does not let, and they reach nobody.
+//
 // The package does not judge: a certificate of a fabric that isolates nobody is written all
 // the same, and the checker says no.
 package certificate

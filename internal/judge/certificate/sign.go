@@ -8,8 +8,12 @@ import (
 	"encoding/binary"
 )
 
-// Namespace is what signatures are for: ssh-keygen -Y verify -n has to name it.
-const Namespace = "ibwarden-certificate"
+// Namespaces are what signatures are for: ssh-keygen -Y verify -n has to name it. A tenant's certificate
+// has another, so that it cannot be taken for one of the whole fabric.
+const (
+	Namespace       = "ibwarden-certificate"
+	TenantNamespace = "ibwarden-tenant-certificate"
+)
 
 // signedBy is the kind of key, and hashed the digest that is signed.
 const (
@@ -20,14 +24,14 @@ const (
 // armorWidth is the length of the lines of a signature, in characters.
 const armorWidth = 70
 
-// Sign returns a signature of a file as ssh-keygen -Y sign writes it. The same file and key
-// give the same signature.
-func Sign(key ed25519.PrivateKey, file []byte) []byte {
+// Sign returns a signature of a file for a namespace, as ssh-keygen -Y sign writes it. The same file
+// and key give the same signature.
+func Sign(key ed25519.PrivateKey, namespace string, file []byte) []byte {
 	sum := sha512.Sum512(file)
-	signed := fields([]byte("SSHSIG"), []byte(Namespace), nil, []byte(hashed), sum[:])
+	signed := fields([]byte("SSHSIG"), []byte(namespace), nil, []byte(hashed), sum[:])
 	signature := fields(nil, []byte(signedBy), ed25519.Sign(key, signed))
 	head := binary.BigEndian.AppendUint32([]byte("SSHSIG"), 1) // the version
-	blob := fields(head, publicBlob(key), []byte(Namespace), nil, []byte(hashed), signature)
+	blob := fields(head, publicBlob(key), []byte(namespace), nil, []byte(hashed), signature)
 	var out bytes.Buffer
 	out.WriteString("-----BEGIN SSH SIGNATURE-----\n")
 	text := base64.StdEncoding.EncodeToString(blob)
@@ -39,9 +43,9 @@ func Sign(key ed25519.PrivateKey, file []byte) []byte {
 }
 
 // AllowedSigner is the line of an allowed_signers file that lets ssh-keygen -Y verify, with
-// -I ibwarden, accept what the key signs.
+// -I ibwarden, accept the certificates that the key signs.
 func AllowedSigner(key ed25519.PrivateKey) string {
-	return `ibwarden namespaces="` + Namespace + `" ` + signedBy + " " + base64.StdEncoding.EncodeToString(publicBlob(key))
+	return `ibwarden namespaces="` + Namespace + "," + TenantNamespace + `" ` + signedBy + " " + base64.StdEncoding.EncodeToString(publicBlob(key))
 }
 
 // publicBlob is the public half of a key in SSH's form.

@@ -39,6 +39,12 @@ type part struct {
 	base ib.PKeyBase
 }
 
+// has reports whether there is a partition.
+func (p *policy) has(base ib.PKeyBase) bool {
+	_, found := slices.BinarySearchFunc(p.parts, base, func(x part, base ib.PKeyBase) int { return cmp.Compare(x.base, base) })
+	return found
+}
+
 func compareGUIDs(a, b ib.PortGUID) int { return cmp.Compare(a, b) }
 
 type members struct{ all, full []int32 }

@@ -105,8 +105,18 @@ type Counts struct {
 	RawPlaces int `json:"raw_places"`
 	Unknown   int `json:"unknown"`
 	// Changeable counts the places where a host could change what was proved.
-	Changeable  int `json:"changeable"`
-	SharedPorts int `json:"shared_ports"`
+	Changeable  int      `json:"changeable"`
+	SharedPorts int      `json:"shared_ports"`
+	Keys        KeyPorts `json:"-"`
+}
+
+// KeyPorts counts end ports by what is wrong with their keys, in their own table or in that of
+// the switch port that holds them.
+type KeyPorts struct {
+	// Missing lack a key that the policy gives them; Unexpected have one of a partition that
+	// they are not in, or are not full members of; Unknown have one of a partition that the policy does not
+	// have at all, and are in Unexpected too.
+	Missing, Unexpected, Unknown int
 }
 
 // PairCounts counts the pairs of partitions of each verdict.

@@ -1,6 +1,7 @@
 package isolation
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -74,6 +75,16 @@ func (p *prover) enter(i int) {
 		if counted(&p.proof.Counts.Foreign, MaxListed) {
 			p.proof.Foreign = append(p.proof.Foreign, e)
 		}
+	}
+	k := &p.proof.Counts.Keys
+	if len(n.missing) > 0 {
+		k.Missing++
+	}
+	if len(n.foreign) > 0 {
+		k.Unexpected++
+	}
+	if slices.ContainsFunc(n.foreign, func(e Entry) bool { return !p.policy.has(e.PKey.Base()) }) {
+		k.Unknown++
 	}
 	for _, m := range n.missing {
 		if counted(&p.proof.Counts.Missing, MaxListed) {

@@ -424,3 +424,27 @@ func spoil(r *rand.Rand, s *site, bases []ib.PKeyBase) {
 		}
 	}
 }
+
+// TestKeyPorts: a port counts once for each fault, wherever that is.
+func TestKeyPorts(t *testing.T) {
+	s := newSite()
+	if p := Prove(s.f, s.allowed); p.Counts.Keys != (KeyPorts{}) {
+		t.Errorf("in order: %+v", p.Counts.Keys)
+	}
+	drop := func(p *observed.Port, base ib.PKeyBase) {
+		for i, k := range p.PKeys {
+			if k.Base() == base {
+				p.PKeys[i] = 0
+			}
+		}
+	}
+	h := s.hosts
+	h[2].PKeys[9], h[2].Peer.PKeys[9], h[2].Peer.PKeys[10] = baseRed.Full(), baseRed.Full(), baseRed.Full() // unexpected
+	h[0].Peer.PKeys[9] = 0x8123                                                                             // unknown
+	for _, p := range []*observed.Port{h[0], h[0].Peer, h[1]} {
+		drop(p, baseRed)
+	}
+	if p, want := Prove(s.f, s.allowed), (KeyPorts{Missing: 2, Unexpected: 2, Unknown: 1}); p.Counts.Keys != want {
+		t.Errorf("got %+v, want %+v", p.Counts.Keys, want)
+	}
+}

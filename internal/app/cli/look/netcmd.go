@@ -4,8 +4,10 @@ package look
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
@@ -22,13 +25,7 @@ import (
 // formatIbnetdiscover is --format without being asked.
 const formatIbnetdiscover = "ibnetdiscover"
 
-// NetCommand returns the command. Add adds the flags that say what is read, read reads it; help says
-// how a fabric is named.
-func NetCommand(add func(*cobra.Command), read func(*cobra.Command, sweep.Options) (*snapshot.Snapshot, error), help string) *cobra.Command {
-	var format string
-	c := &cobra.Command{
-		Use: "topology", Short: "Show the fabric as other programs read it", Args: cobra.NoArgs,
-		Long: `Show the fabric as another program reads it (--format):
+const topologyHelp = `Show the fabric as another program reads it (--format):
   ibnetdiscover   as ibnetdiscover prints it, in the same order and to the same letter but for
                   the time: for Topograph, --fabric sim:FILE and ibwarden topology.
                   ibnetdiscover itself finds nothing where ports have M_Keys, unless
@@ -44,7 +41,20 @@ the name that its description begins with, and can choose it: a comment says whi
 not listed, since another adapter has the same description, the description is no name, or
 adapters of one name are at leaves that have little in common.
 
-` + help,
+With --output the file is replaced as a whole, where it changes and the whole fabric could be read;
+--every 1m goes on doing so. What reads the file can be told by a path unit of systemd
+(PathChanged=), for Slurm to run scontrol reconfigure.
+
+`
+
+// NetCommand returns the command. Add adds the flags that say what is read, read reads it; help says
+// how a fabric is named.
+func NetCommand(add func(*cobra.Command), read func(*cobra.Command, sweep.Options) (*snapshot.Snapshot, error), help string) *cobra.Command {
+	var format, output string
+	var every time.Duration
+	c := &cobra.Command{
+		Use: "topology", Short: "Show the fabric as other programs read it", Args: cobra.NoArgs,
+		Long: topologyHelp + help,
 		RunE: func(c *cobra.Command, _ []string) error {
 			write := formats[format]
 			if write == nil {
@@ -53,22 +63,81 @@ adapters of one name are at leaves that have little in common.
 			if as := c.Flags().Lookup("json"); as != nil && as.Value.String() == "true" {
 				return terminal.WithMisuse(fmt.Errorf("--json: --format says how it is printed; ibwarden show nodes --json and show links --json have what is in it"))
 			}
-			s, err := read(c, sweep.Options{})
-			if err != nil {
-				return err
+			if c.Flags().Changed("every") && (output == "" || every < everyLeast) {
+				return terminal.WithMisuse(fmt.Errorf("--every %v: want %v or more, and --output FILE", every, everyLeast))
 			}
-			if err := write(c.OutOrStdout(), s.Fabric, s.ReadAt); err != nil {
-				return terminal.WithBad(err)
+			once := func() error {
+				s, err := read(c, sweep.Options{})
+				if err != nil {
+					return err
+				}
+				var lacks error
+				if n := len(s.Faults); n > 0 {
+					lacks = terminal.WithBad(fmt.Errorf("%s could not be read", terminal.Count(n, "place")))
+				}
+				if output != "" && lacks == nil {
+					return replaceTopology(c, output, write, s)
+				} else if output != "" {
+					return lacks
+				}
+				if err := write(c.OutOrStdout(), s.Fabric, s.ReadAt); err != nil {
+					return terminal.WithBad(err)
+				}
+				return lacks
 			}
-			if n := len(s.Faults); n > 0 {
-				return terminal.WithBad(fmt.Errorf("%s could not be read", terminal.Count(n, "place")))
+			if every == 0 {
+				return once()
 			}
-			return nil
+			for {
+				if err := once(); err != nil {
+					fmt.Fprintf(c.ErrOrStderr(), "%s: %s is left as it is: %v\n", time.Now().UTC().Format(time.RFC3339), output, err)
+				}
+				select {
+				case <-c.Context().Done():
+					return nil
+				case <-time.After(every):
+				}
+			}
 		},
 	}
 	add(c)
+	c.Flags().StringVarP(&output, "output", "o", "", "replace this file, where it changes (default: print)")
+	c.Flags().DurationVar(&every, "every", 0, "time between two readings, after each of which the file is replaced where it changes (default: read once)")
 	c.Flags().StringVar(&format, "format", formatIbnetdiscover, "how it is printed: "+formatNames())
 	return c
+}
+
+// everyLeast is the least time between two readings: each asks every device.
+const everyLeast = time.Second
+
+// topologyMost bounds a file that is compared, in bytes.
+const topologyMost = 256 << 20
+
+// topologyMode is that of a file that was not there: a scheduler runs as another user.
+const topologyMode = 0o644
+
+// replaceTopology replaces a file with a fabric in a format, if it has anything else.
+func replaceTopology(c *cobra.Command, file string, write func(io.Writer, *observed.Fabric, time.Time) error, s *snapshot.Snapshot) error {
+	var text bytes.Buffer
+	if err := write(&text, s.Fabric, s.ReadAt); err != nil {
+		return terminal.WithBad(err)
+	}
+	mode := os.FileMode(topologyMode)
+	if info, err := os.Stat(file); err == nil {
+		mode = info.Mode().Perm()
+		old, err := files.Read(file, topologyMost)
+		if err != nil {
+			return terminal.WithBad(fmt.Errorf("--output: %w", err))
+		}
+		if bytes.Equal(old, text.Bytes()) {
+			return nil
+		}
+	}
+	if err := files.ReplaceAs(file, mode, files.Bytes(text.Bytes())); err != nil {
+		return terminal.WithBad(fmt.Errorf("--output: %w", err))
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "%s: %s is written\n", s.ReadAt.UTC().Format(time.RFC3339), file)
+	return nil
 }
 
 // Write writes a fabric that was read at a time as ibnetdiscover prints it.

@@ -76,9 +76,9 @@ SwitchName=_fabric Switches=pod0,pod1,pod2
 	}
 }
 
-// Two rails: each host has an adapter in each, and a leaf of one rail has the hosts of a leaf of the
+// rails are two: each host has an adapter in each, and a leaf of one rail has the hosts of a leaf of the
 // other. A host is in one leaf.
-func TestRailsAreOneLeaf(t *testing.T) {
+func rails() *subnettest.Builder {
 	b := subnettest.New()
 	for rail := range 2 {
 		spine := b.Switch(4, fmt.Sprintf("rail%d-spine", rail))
@@ -90,9 +90,13 @@ func TestRailsAreOneLeaf(t *testing.T) {
 			}
 		}
 	}
+	return b
+}
+
+func TestRailsAreOneLeaf(t *testing.T) {
 	want := "SwitchName=rail0-leaf0 Nodes=gpu0,gpu1\nSwitchName=rail0-leaf1 Nodes=gpu2,gpu3\n" +
 		"SwitchName=_fabric Switches=rail0-leaf0,rail0-leaf1\n"
-	if got := inFormat(t, b.Fabric, "slurm"); got != want {
+	if got := inFormat(t, rails().Fabric, "slurm"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -302,5 +306,64 @@ PartitionName=all Nodes=ALL
 	}
 	if n := strings.Count(shown, "SwitchName="); n != strings.Count(text, "SwitchName=") {
 		t.Errorf("%d switches:\n%s", n, shown)
+	}
+}
+
+// TestSlurmYAML holds topology.yaml against topology.yaml(5) of Slurm 25.05: no other keys, the name
+// first, names of 64 characters at most, each switch once, and one tree with each host once.
+func TestSlurmYAML(t *testing.T) {
+	for _, b := range []*subnettest.Builder{pods(3), rails()} {
+		text := inFormat(t, b.Fabric, "slurm-yaml")
+		if !strings.HasPrefix(text, "---\n- topology: ") {
+			t.Fatalf("the name is not first:\n%s", text)
+		}
+		var all []struct {
+			Topology string `yaml:"topology"`
+			Default  bool   `yaml:"cluster_default"`
+			Tree     struct {
+				Switches []struct {
+					Switch   string `yaml:"switch"`
+					Children string `yaml:"children"`
+					Nodes    string `yaml:"nodes"`
+				} `yaml:"switches"`
+			} `yaml:"tree"`
+		}
+		if err := yaml.NewDecoder(strings.NewReader(text), yaml.DisallowUnknownField()).Decode(&all); err != nil {
+			t.Fatalf("%v:\n%s", err, text)
+		}
+		if len(all) != 1 || all[0].Topology == "" || !all[0].Default {
+			t.Fatalf("want one topology, the default:\n%s", text)
+		}
+		above, hosts, tops := map[string]string{}, map[string]string{}, 0
+		for _, s := range all[0].Tree.Switches {
+			if s.Switch == "" || len(s.Switch) > 64 || (s.Children == "") == (s.Nodes == "") {
+				t.Errorf("%+v", s)
+			}
+			for into, list := range map[*map[string]string]string{&above: s.Children, &hosts: s.Nodes} {
+				for _, name := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
+					if (*into)[name] != "" {
+						t.Errorf("%s is below %s and %s", name, (*into)[name], s.Switch)
+					}
+					(*into)[name] = s.Switch
+				}
+			}
+		}
+		known := map[string]bool{}
+		for _, s := range all[0].Tree.Switches {
+			if known[s.Switch] {
+				t.Errorf("%s is there twice", s.Switch)
+			}
+			if known[s.Switch] = true; above[s.Switch] == "" {
+				tops++
+			}
+		}
+		for name := range above {
+			if !known[name] {
+				t.Errorf("%s is not there", name)
+			}
+		}
+		if tops != 1 || len(hosts) == 0 {
+			t.Errorf("%d roots, %d hosts:\n%s", tops, len(hosts), text)
+		}
 	}
 }
