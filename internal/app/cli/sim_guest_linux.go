@@ -18,8 +18,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
 )
 
-// guestMemoryMin is the least memory of a machine, in MB: IPoIB needs more than 96.
-const guestMemoryMin = 97
+// guestMemoryMin is the least memory of a machine, in MB: with less, the kernel has none left while it boots.
+const guestMemoryMin = 112
 
 // escape is the byte of Ctrl-], which ends the machine at its console.
 const escape = 0x1d
