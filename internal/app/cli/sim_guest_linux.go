@@ -62,7 +62,7 @@ as packages, once, into the user's cache directory.`,
 	c.Flags().StringArrayVar(&nodes, "node", nil, "name of the host; may be repeated")
 	_ = c.MarkFlagRequired("node")
 	c.Flags().IntVar(&memory, "memory", memory, "memory, in MB; a second interface of IPoIB needs 192")
-	c.Flags().StringArrayVar(&packages, "package", nil, "a Debian package that it has too, without those that this needs, but for opensm; may be repeated")
+	c.Flags().StringArrayVar(&packages, "package", nil, "a Debian package that it has too, without those that this needs, but for opensm and perftest; may be repeated")
 	c.Flags().StringArrayVar(&more, "file", nil, "FILE:PATH: a file that it boots with, in its memory, at that path; may be repeated")
 	// For tests: an adapter that says another GUID, or has a key that it does not say.
 	c.Flags().Uint64Var((*uint64)(&lie.GUID), "lie-guid", 0, "GUID that the adapter says it has")
