@@ -223,9 +223,10 @@ func (s *simulated) pause() { s.f.AdvanceTo(s.f.Now() + 100*time.Millisecond) }
 
 // linux is a Linux machine.
 type linux struct {
-	t  testing.TB
-	m  *guest.Machine
-	mu sync.Mutex
+	t       testing.TB
+	m       *guest.Machine
+	console need.Log
+	mu      sync.Mutex
 	// got is a change of what follows.
 	got   chan struct{}
 	inbox [][]byte
@@ -242,15 +243,14 @@ func boot(t *testing.T) *linux {
 	image, err := guest.MakeImage(t.Context(), nil)
 	need.Need(t, err)
 	s := &linux{t: t, got: make(chan struct{}, 1)}
-	var console need.Log
-	s.m, err = guest.Start(t.Context(), guest.Options{Name: "red-1", GUID: nodeGUID, Image: image, Wire: s, Console: &console})
+	s.m, err = guest.Start(t.Context(), guest.Options{Name: "red-1", GUID: nodeGUID, Image: image, Wire: s, Console: &s.console})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		s.m.Stop()
 		if t.Failed() {
-			t.Logf("console: %s", console.String())
+			t.Logf("console: %s", s.console.String())
 		}
 	})
 	s.m.SetPeer(qib.End{Polls: true, Width: smp.LinkWidth1X | smp.LinkWidth4X, Speed: smp.LinkSpeedSDR})
