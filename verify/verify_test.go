@@ -157,7 +157,7 @@ func TestOneSpelling(t *testing.T) {
 		"a leading zero": {"entries=64", "entries=064"}, "GUID in capitals": {"0x000000000010000f", "0x000000000010000F"},
 		"version": {"certificate 1", "certificate 2"}, "a set not in order": {"8010 0030 0040", "0030 8010 0040"},
 		"a partition twice in a set": {"8010 0030 0040", "0010 8010 0030 0040"}, "partition 0": {"keys 1 8010", "keys 1 8000 8010"},
-		"another number": {"keys 3 ", "keys 9 "}, "no such set": {"keys=3", "keys=99"}, "a count": {"ports=6", "ports=7"}, "a port left out": {"port 0x0000000000200000 008 state=4 enforce=no filter=no keys=unread\n", ""}, "another number of a port": {"port 0x0000000000200000 008", "port 0x0000000000200000 009"}, "a level that is none": {"protect=2", "protect=8"},
+		"another number": {"keys 3 ", "keys 9 "}, "no such set": {"keys=3", "keys=99"}, "a count": {"ports=6", "ports=7"}, "a port too many": {"port 0x0000000000200001 001", "port 0x0000000000200000 009 state=1 enforce=no filter=no keys=unread\nport 0x0000000000200001 001"}, "a port left out": {"port 0x0000000000200000 008 state=4 enforce=no filter=no keys=unread\n", ""}, "another number of a port": {"port 0x0000000000200000 008", "port 0x0000000000200000 009"}, "a level that is none": {"protect=2", "protect=8"},
 		"a class that is nobody's": {"class 4", "class 3 ports=0\nclass 4"}, "a partition without a name": {"partition 0010 red\n", ""},
 		"no raw": {"raw denied\n", ""}, "a port that is not told of": {"ports=8", "ports=9"}, "type": {"type=ca", "type=switch"}, "port 0 of a host": {"port=001 type=ca", "port=000 type=ca"},
 		"a word": {"filter=both", "filter=maybe"}, "nothing has a set": {"keys 7 8030 8031 8042", "keys 7 8030 8031 8042\nkeys 8 8041"},

@@ -3,6 +3,7 @@ package discover
 import (
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -57,7 +58,9 @@ func (a *Agent) Ask(request *mad.SMP) (*mad.SMP, error) {
 		ID: a.id, QPN: uint32(ib.QP0), LID: ib.LIDPermissive,
 		TimeoutMilliseconds: uint32(AnswerTime / time.Millisecond), Retries: Retries,
 	}
-	if err := a.conn.Send(h, b); err != nil {
+	if err := a.conn.Send(h, b); errors.Is(err, syscall.EINVAL) {
+		return nil, fmt.Errorf("%w: %w", ErrNoAnswer, err) // so Linux says that this very port does not admit the M_Key
+	} else if err != nil {
 		return nil, err
 	}
 	for {

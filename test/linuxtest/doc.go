@@ -6,6 +6,7 @@
 //	asked     a subject with what it said to one question
 //	probes    the questions: the rows that they are about, and what is sent
 //	unasked   the rows that nobody outside a port can ask, with the reasons
+//	weather   what happens to a machine's adapter, in random sequences, after which nothing may be lost
 //
 // The machine is Debian's kernel with its driver ib_qib, in QEMU. The simulated end node has the
 // capabilities of that adapter, so that answers can be compared field by field.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -222,31 +223,34 @@ func (s *simulated) pause() { s.f.AdvanceTo(s.f.Now() + 100*time.Millisecond) }
 
 // linux is a Linux machine.
 type linux struct {
-	t  testing.TB
-	m  *guest.Machine
-	mu sync.Mutex
+	t       testing.TB
+	m       *guest.Machine
+	console need.Log
+	mu      sync.Mutex
 	// got is a change of what follows.
 	got   chan struct{}
 	inbox [][]byte
+	// barrier is the transaction of the last Get that is answered when all before it has been taken. Each has another:
+	// one that was sent again is answered twice.
+	barrier uint64
 }
 
-// barrier is the transaction of the Get that is answered when all before it has been taken.
-const barrier = 0xba441e4
+// barrierBit is in the transactions of barriers and in no other.
+const barrierBit = 1 << 62
 
 func boot(t *testing.T) *linux {
 	need.Need(t, guest.Missing())
 	image, err := guest.MakeImage(t.Context(), nil)
 	need.Need(t, err)
 	s := &linux{t: t, got: make(chan struct{}, 1)}
-	var console need.Log
-	s.m, err = guest.Start(t.Context(), guest.Options{Name: "red-1", GUID: nodeGUID, Image: image, Wire: s, Console: &console})
+	s.m, err = guest.Start(t.Context(), guest.Options{Name: "red-1", GUID: nodeGUID, Image: image, Wire: s, Console: &s.console})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		s.m.Stop()
 		if t.Failed() {
-			t.Logf("console: %s", console.String())
+			t.Logf("console: %s", s.console.String())
 		}
 	})
 	s.m.SetPeer(qib.End{Polls: true, Width: smp.LinkWidth1X | smp.LinkWidth4X, Speed: smp.LinkSpeedSDR})
@@ -284,7 +288,8 @@ func (s *linux) past() [][]byte {
 	s.t.Helper()
 	m := directed(mad.MethodGet, smp.AttrNodeInfo, 0)
 	// The driver refuses the version before it looks at the M_Key, so that no lease is ended by this.
-	m.TransactionID, m.ClassVersion = barrier, 2
+	s.barrier++
+	m.TransactionID, m.ClassVersion = barrierBit|s.barrier, 2
 	end := time.Now().Add(need.Patience)
 	for time.Now().Before(end) {
 		s.send(wired(s.t, &m))
@@ -298,10 +303,13 @@ func (s *linux) past() [][]byte {
 			s.mu.Lock()
 			all := s.inbox
 			for i, b := range all {
-				if a := answerIn(b); a != nil && a.TransactionID == barrier {
+				if a := answerIn(b); a != nil && a.TransactionID == m.TransactionID {
 					s.inbox = nil
 					s.mu.Unlock()
-					return append(all[:i:i], all[i+1:]...)
+					return slices.DeleteFunc(slices.Delete(all, i, i+1), func(b []byte) bool {
+						a := answerIn(b)
+						return a != nil && a.TransactionID&barrierBit != 0
+					})
 				}
 			}
 			s.mu.Unlock()

@@ -35,7 +35,7 @@ func New(t *topology.Netlist, name string) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Host{Fabric: f, place: place, layer: kernel.New(kernel.Config{Port: num})}, nil
+	return &Host{Fabric: f, place: place, layer: kernel.New(kernel.Config{Port: num, Agent: place.Local})}, nil
 }
 
 // OpenMAD opens the host's umad file.

@@ -173,7 +173,7 @@ partitions:
   - {name: blue, pkey: 0x20, ipoib: true, members: {full: [{port: %[3]s}]}}
   - {name: storage, pkey: 0x30, ipoib: true, members: {full: [{port: %[1]s}], limited: [{port: %[2]s}, {port: %[3]s}]}}
 `, r.port(hosts[0]), r.port(hosts[1]), r.port(hosts[2]))
-	r.bootWith([]string{"--package", "qperf"}, 192, nil, hosts...)
+	r.bootWith([]string{"--package", "qperf", "--package", "perftest"}, 192, nil, hosts...)
 	_, stop := r.start("", must(binary()), "run", "--fabric", "umad", "--quarantine", "0s", "--data", r.dir+"/data", "--policy", r.file("tenants.yaml", policy))
 	defer stop()
 	for i, h := range hosts {
@@ -194,9 +194,12 @@ partitions:
 	reaches(false, "red-2", "10.3.0.3") // both are limited members
 	for _, p := range []struct{ server, client, says string }{
 		{"rping -s -a 0.0.0.0 -C 3", "rping -c -a %s -C 3 -v -V", "rdma-ping-2"},
-		{"ibv_rc_pingpong -c -n 10", "ibv_rc_pingpong -c -n 10 %s", "10 iters in"},
+		{"ibv_rc_pingpong -c -m 4096 -s 12345 -n 10", "ibv_rc_pingpong -c -m 4096 -s 12345 -n 10 %s", "10 iters in"},
+		{"ibv_uc_pingpong -c -m 2048 -n 10", "ibv_uc_pingpong -c -m 2048 -n 10 %s", "10 iters in"},
 		{"ibv_ud_pingpong -c -s 1000 -n 10", "ibv_ud_pingpong -c -s 1000 -n 10 %s", "10 iters in"},
 		{"ibv_srq_pingpong -c -q 2 -n 10", "ibv_srq_pingpong -c -q 2 -n 10 %s", "10 iters in"},
+		{"ib_send_lat -F -n 50", "ib_send_lat -F -n 50 %s", "\n 2       50  "},
+		{"ib_write_bw -F -s 4096 -n 20", "ib_write_bw -F -s 4096 -n 20 %s", "\n 4096       20  "},
 		{"qperf", "qperf -t 1 %s rc_lat ud_lat tcp_lat", "tcp_lat"},
 	} {
 		// blue-1 is asked over storage, by TCP: the queue pairs are of the key at index 0, blue's.
@@ -205,7 +208,7 @@ partitions:
 			if strings.HasPrefix(p.server, "rping") && !reached {
 				address = "10.0.0.3" // RDMA CM takes the key of the interface
 			}
-			r.script(server, "killall rping qperf ibv_rc_pingpong ibv_ud_pingpong ibv_srq_pingpong; "+p.server+" >/root/served 2>&1 </dev/null & sleep 1")
+			r.script(server, "[ -f /root/pid ] && kill $(cat /root/pid); "+p.server+" >/root/served 2>&1 </dev/null & echo $! >/root/pid; sleep 1")
 			o := r.run("red-1", "timeout", map[bool]string{true: "60", false: "15"}[reached], "sh", "-c", fmt.Sprintf(p.client, address)+" 2>&1")
 			if strings.Contains(o.stdout, p.says) != reached {
 				t.Errorf("%s at %s, %s: %s, want that it ends well: %v", p.server, server, p.client, o.stdout, reached)

@@ -18,8 +18,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
 )
 
-// guestMemoryMin is the least memory of a machine, in MB: IPoIB needs more than 96.
-const guestMemoryMin = 97
+// guestMemoryMin is the least memory of a machine, in MB: with less, the kernel has none left while it boots.
+const guestMemoryMin = 112
 
 // escape is the byte of Ctrl-], which ends the machine at its console.
 const escape = 0x1d
@@ -62,7 +62,7 @@ as packages, once, into the user's cache directory.`,
 	c.Flags().StringArrayVar(&nodes, "node", nil, "name of the host; may be repeated")
 	_ = c.MarkFlagRequired("node")
 	c.Flags().IntVar(&memory, "memory", memory, "memory, in MB; a second interface of IPoIB needs 192")
-	c.Flags().StringArrayVar(&packages, "package", nil, "a Debian package that it has too, without those that this needs, but for opensm; may be repeated")
+	c.Flags().StringArrayVar(&packages, "package", nil, "a Debian package that it has too, without those that this needs, but for opensm and perftest; may be repeated")
 	c.Flags().StringArrayVar(&more, "file", nil, "FILE:PATH: a file that it boots with, in its memory, at that path; may be repeated")
 	// For tests: an adapter that says another GUID, or has a key that it does not say.
 	c.Flags().Uint64Var((*uint64)(&lie.GUID), "lie-guid", 0, "GUID that the adapter says it has")

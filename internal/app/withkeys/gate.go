@@ -30,7 +30,7 @@ type Gate struct {
 
 	table *Table
 	read  time.Time
-	stale bool // a request was not answered: a key may be another's now
+	stale bool // a request was refused or not answered: a key may be another's now
 	said  map[string]bool
 }
 
@@ -188,6 +188,10 @@ func (g *Gate) refresh() {
 		g.table = new(Table)
 	}
 }
+
+// Refused is told that the kernel did not take what Out has let through: of a request to the own port Linux
+// says so when the M_Key is another.
+func (g *Gate) Refused() { g.stale = true }
 
 // In blanks the M_Keys in a message that a program is about to read, of an agent that asked
 // it or of a time-out.

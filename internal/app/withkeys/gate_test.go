@@ -393,8 +393,12 @@ func TestWhenTheTableIsRead(t *testing.T) {
 	if m := send(nil, 3); keyIn(m) != old+0x1000 {
 		t.Error("another key has come, and the one before is sent")
 	}
+	g.Refused()
+	send(nil, 3) // too soon
+	now = now.Add(2 * time.Second)
+	send(nil, 4)
 	now, fails = now.Add(time.Hour), errors.New("the manager has ended")
-	if m := send(nil, 4); keyIn(m) != old+0x1000 || len(said) != 1 || !strings.Contains(said[0], "the manager has ended") {
+	if m := send(nil, 5); keyIn(m) != old+0x1000 || len(said) != 1 || !strings.Contains(said[0], "the manager has ended") {
 		t.Errorf("key %v, said %q", keyIn(m), said)
 	}
 }

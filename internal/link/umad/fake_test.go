@@ -58,7 +58,7 @@ func newMachine(t *testing.T, topology *topology.Netlist, c fabric.Config) *mach
 // plug brings the adapter, unplug takes it.
 func (m *machine) plug() {
 	m.present = true
-	m.layer = kernel.New(kernel.Config{Port: m.devices[0].Ports[0].Num})
+	m.layer = kernel.New(kernel.Config{Port: m.devices[0].Ports[0].Num, Agent: m.place.Local})
 }
 
 func (m *machine) unplug() {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/sim/sma"
 )
 
 // Attachment is a manager's place in the fabric: the management queue pair of
@@ -99,6 +100,31 @@ func (a *Attachment) Send(m *[mad.Size]byte, dlid ib.LID) {
 		p.slid = orPermissive(n.Agent.Port(a.port).LID)
 	}
 	a.depart(p)
+}
+
+// Local gives the node's own agent a request that does not leave the node, as a kernel does: at once. If the
+// agent answers, m is the answer.
+func (a *Attachment) Local(m *[mad.Size]byte) sma.Verdict {
+	f := a.fabric
+	if f.nodes[a.node].Off || f.behaviour[a.node].mute() {
+		return sma.Absorbed
+	}
+	var p mad.SMP
+	if p.UnmarshalBinary(m[:]) != nil {
+		return sma.Unwanted
+	}
+	f.receive(m)
+	verdict := f.own(a.node, sma.Ingress{Port: a.port, SLID: ib.LIDPermissive}, &p)
+	if verdict != sma.Answered {
+		return verdict
+	}
+	if p.Encode(m) != nil {
+		return sma.Absorbed
+	}
+	if fault := f.behaviour[a.node].fault; fault != nil && fault.Alter != nil {
+		fault.Alter(f.queue.Now, m)
+	}
+	return verdict
 }
 
 // Receive takes the packet that came in first, and reports whether there was

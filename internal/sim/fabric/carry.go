@@ -193,12 +193,7 @@ func (f *Fabric) serve(p *carried) {
 		return
 	}
 	f.trace(p, SeenByAgent, NotDiscarded)
-	kind := Received{
-		mad.Method(p.mad[mad.OffsetMethod]), mad.AttributeID(binary.BigEndian.Uint16(p.mad[mad.OffsetAttributeID:])),
-	}
-	if _, known := f.received[kind]; known || len(f.received) < MaxKinds {
-		f.received[kind]++
-	}
+	f.receive(&p.mad)
 	if f.smp.UnmarshalBinary(p.mad[:]) != nil {
 		f.discard(p, DiscardClass)
 		return
@@ -226,6 +221,14 @@ func (f *Fabric) serve(p *carried) {
 	f.follows(at, effects)
 	if set {
 		f.data.AfterSet(at)
+	}
+}
+
+// receive counts a packet that an agent acts on.
+func (f *Fabric) receive(m *[mad.Size]byte) {
+	kind := Received{mad.Method(m[mad.OffsetMethod]), mad.AttributeID(binary.BigEndian.Uint16(m[mad.OffsetAttributeID:]))}
+	if _, known := f.received[kind]; known || len(f.received) < MaxKinds {
+		f.received[kind]++
 	}
 }
 

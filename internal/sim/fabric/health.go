@@ -36,17 +36,26 @@ func (f *Fabric) SetVendorDiag(g ib.NodeGUID, num ib.PortNum, index uint16, bloc
 // Own has the agent of a node that is on carry out a request as if it had come to end port num
 // from the node itself, with all that follows on its links. It fails when the agent refuses it.
 func (f *Fabric) Own(g ib.NodeGUID, num ib.PortNum, m *mad.SMP) error {
-	i, agent, err := f.agentAt("own", g, num)
+	i, _, err := f.agentAt("own", g, num)
 	if err != nil {
 		return err
 	}
-	r := agent.Handle(f.queue.Now, sma.Ingress{Port: num}, m)
-	f.follows(i, r.Effects)
-	f.data.AfterSet(i)
-	if r.Verdict != sma.Answered || m.Status != mad.StatusOK {
+	if f.own(i, sma.Ingress{Port: num}, m) != sma.Answered || m.Status != mad.StatusOK {
 		return fmt.Errorf("own: node %v refuses its own Set of %s: status %v", g, smp.AttributeName(m.AttributeID), m.Status)
 	}
 	return nil
+}
+
+func (f *Fabric) own(at int32, from sma.Ingress, m *mad.SMP) sma.Verdict {
+	agent := f.nodes[at].Agent
+	r := agent.Handle(f.queue.Now, from, m)
+	moved, again := f.retrains(at, r.Effects)
+	f.follows(at, r.Effects)
+	if again && r.Verdict == sma.Answered {
+		agent.ShowLink(moved, m)
+	}
+	f.data.AfterSet(at)
+	return r.Verdict
 }
 
 // agentAt is the agent of a port of a node that is on.

@@ -195,8 +195,12 @@ func (m *Machine) Put(ctx context.Context, path string, content []byte) error {
 
 // Get is the content of a file in the machine.
 func (m *Machine) Get(ctx context.Context, path string) ([]byte, error) {
+	return get(ctx, m.Exec, path)
+}
+
+func get(ctx context.Context, exec func(ctx context.Context, stdout, stderr io.Writer, args ...string) (int, error), path string) ([]byte, error) {
 	var content, failed bytes.Buffer
-	status, err := m.Exec(ctx, &content, &failed, "cat", path)
+	status, err := exec(ctx, &content, &failed, "cat", path)
 	if err == nil && status != 0 {
 		err = fmt.Errorf("%s", bytes.TrimSpace(failed.Bytes()))
 	}

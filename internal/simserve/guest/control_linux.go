@@ -1,7 +1,6 @@
 package guest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,7 +39,6 @@ type request struct {
 	Exec []string `json:"exec,omitempty"` // a program and its arguments
 	Put  string   `json:"put,omitempty"`  // a file to write
 	Data []byte   `json:"data,omitempty"` // its content
-	Get  string   `json:"get,omitempty"`  // a file to read
 	Stop bool     `json:"stop,omitempty"`
 	// With none of these it asks for the machine's Info.
 }
@@ -177,10 +175,6 @@ func (h *Host) obey(ctx context.Context, asked *request, out *replies) (status i
 			return 0, nil, fmt.Errorf("a file of %d bytes, want at most %d", len(asked.Data), FileMax)
 		}
 		err = h.Put(ctx, asked.Put, asked.Data)
-	case asked.Get != "":
-		var content []byte
-		content, err = h.Get(ctx, asked.Get)
-		out.stdout(content)
 	case asked.Stop:
 		h.Stop()
 	default:
@@ -274,11 +268,7 @@ func (c Client) Put(ctx context.Context, path string, content []byte) error {
 }
 
 // Get is the content of a file in the machine.
-func (c Client) Get(ctx context.Context, path string) ([]byte, error) {
-	var content bytes.Buffer
-	_, err := c.ask(ctx, &request{Get: path}, &content, io.Discard)
-	return content.Bytes(), err
-}
+func (c Client) Get(ctx context.Context, path string) ([]byte, error) { return get(ctx, c.Exec, path) }
 
 // Stop ends the machine as if its power failed, and returns when it has ended.
 func (c Client) Stop(ctx context.Context) error {

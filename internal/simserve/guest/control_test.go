@@ -33,7 +33,7 @@ func fakeHost(t *testing.T) (h *Host, at Client) {
 		done: make(chan struct{}), cmd: exec.Command("sleep", "600"),
 	}
 	started := make(chan error)
-	go m.run("red-1", started, &bytes.Buffer{})
+	go m.run(&Options{Name: "red-1", Memory: 128}, started, &bytes.Buffer{})
 	if err := <-started; err != nil {
 		t.Fatal(err)
 	}
@@ -215,5 +215,24 @@ func TestQueue(t *testing.T) {
 	p.enqueue(qib.Event{Kind: qib.Link})
 	if len(p.queue) != queueMax+1 {
 		t.Error("the state of the link is lost")
+	}
+}
+
+// TestUnbooted: a machine that ends before it has booted says how much memory it had, and why its kernel gave up.
+func TestUnbooted(t *testing.T) {
+	for printed, want := range map[string]string{
+		"Out of memory\nKernel panic - not syncing: System is deadlocked on memory\nCall Trace:\n" + strings.Repeat(" at\n", 20): "its console: Kernel panic - not syncing: System is deadlocked on memory",
+		"no disk\nno console\n": "its console: no disk\nno console",
+	} {
+		ours, theirs := net.Pipe()
+		theirs.Close()
+		m := &Machine{proxy: newProxy(qib.Settings{}, nil), agent: newAgent(ours), done: make(chan struct{}), silent: make(chan struct{}), cmd: exec.Command("true")}
+		started := make(chan error, 1)
+		go m.run(&Options{Name: "red-1", Memory: 97}, started, &bytes.Buffer{})
+		m.last.Write([]byte(printed))
+		close(m.silent)
+		if err := m.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "red-1, with 97 MB of memory, ended before it had booted") || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%v: want it to end with %q", err, want)
+		}
 	}
 }

@@ -31,10 +31,13 @@ var Tools = []string{
 }
 
 // needed are, by the name of a package, those that it does not run without.
-var needed = map[string][]string{"opensm": {
-	"libopensm9", "libosmcomp5", "libosmvendor5", "libwrap0", "libnsl2", "libtirpc3",
-	"libgssapi-krb5-2", "libkrb5-3", "libk5crypto3", "libkrb5support0", "libcom-err2", "libkeyutils1",
-}}
+var needed = map[string][]string{
+	"opensm": {
+		"libopensm9", "libosmcomp5", "libosmvendor5", "libwrap0", "libnsl2", "libtirpc3",
+		"libgssapi-krb5-2", "libkrb5-3", "libk5crypto3", "libkrb5support0", "libcom-err2", "libkeyutils1",
+	},
+	"perftest": {"libpci3", "libudev1", "zlib1g"}, // and libmlx5 and libefa, of ibverbs-providers
+}
 
 // modules are those of the adapter and of what uses it, in the order in which they load.
 var modules = []string{
@@ -49,7 +52,7 @@ var builtIn = []string{"dca", "configfs"}
 var left = []string{
 	"usr/share/doc/", "usr/share/man/", "usr/share/locale/", "usr/share/lintian/", "usr/share/bug/",
 	"usr/share/perl5/", "usr/lib/systemd/", "usr/lib/x86_64-linux-gnu/gconv/", "usr/share/bash-completion/",
-	"usr/lib/x86_64-linux-gnu/libmvec", "usr/lib/x86_64-linux-gnu/krb5/", "usr/lib/x86_64-linux-gnu/libmlx", "usr/lib/x86_64-linux-gnu/libefa", "usr/lib/x86_64-linux-gnu/libmana",
+	"usr/lib/x86_64-linux-gnu/libmvec", "usr/lib/x86_64-linux-gnu/krb5/", "usr/lib/x86_64-linux-gnu/libmlx4", "usr/lib/x86_64-linux-gnu/libmana",
 }
 
 //go:embed image/init
@@ -66,7 +69,7 @@ type Image struct {
 	Kernel, Root string // files
 }
 
-// MakeImage makes an image with Tools and more packages, opensm with what it needs, or returns
+// MakeImage makes an image with Tools and more packages, opensm and perftest with what they need, or returns
 // the one that was made before from the same list. An error names the package that is missing, and what
 // installs it.
 func MakeImage(ctx context.Context, packages []string) (Image, error) {
@@ -81,7 +84,7 @@ func MakeImage(ctx context.Context, packages []string) (Image, error) {
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
-	sum := sha256.Sum256(slices.Concat([]byte(strings.Join(all, " ")), initScript, inittab, agentScript))
+	sum := sha256.Sum256(slices.Concat([]byte(strings.Join(slices.Concat(all, left), " ")), initScript, inittab, agentScript))
 	dir := filepath.Join(cache, "ibwarden", "guest", "image-"+hex.EncodeToString(sum[:8]))
 	image := Image{Kernel: filepath.Join(dir, "vmlinuz"), Root: filepath.Join(dir, "root.cpio")}
 	if err := os.MkdirAll(m.debs, 0o755); err != nil {

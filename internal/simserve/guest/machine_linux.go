@@ -25,7 +25,7 @@ import (
 const (
 	qemuProgram = "qemu-system-x86_64"
 	qemuPackage = "qemu-system-x86"
-	// DefaultMemory is that of a machine, in MB. IPoIB needs more than 96, and a second interface of it 192.
+	// DefaultMemory is that of a machine, in MB. The kernel needs some 110 to boot, and a second interface of IPoIB 192.
 	DefaultMemory = 128
 	// codeCache is what QEMU keeps of translated code, in MB.
 	codeCache = 32
@@ -69,6 +69,55 @@ type Machine struct {
 	err     error // why it ended, when it did
 	stop    sync.Once
 	stopped bool
+	last    tail          // of what the console has printed
+	silent  chan struct{} // the console has ended
+}
+
+// tail keeps the end of what is written.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// tailSize is how much of it, in bytes, and lastLines how many lines are shown of it.
+const (
+	tailSize  = 4096
+	lastLines = 8
+)
+
+func (l *tail) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, b...)
+	l.text = l.text[max(0, len(l.text)-tailSize):]
+	return len(b), nil
+}
+
+// consoleTime is how long the end of a machine waits for the end of its console, which may have gone to
+// somebody who does not read it.
+const consoleTime = time.Second
+
+// unbooted is the error of a machine that has ended by itself before it had booted.
+func (m *Machine) unbooted(o *Options) error {
+	select {
+	case <-m.agent.ready:
+		return nil
+	default:
+	}
+	select {
+	case <-m.silent:
+	case <-time.After(consoleTime):
+	}
+	m.last.mu.Lock()
+	defer m.last.mu.Unlock()
+	lines := strings.Split(strings.TrimSpace(string(m.last.text)), "\n")
+	said := lines[max(0, len(lines)-lastLines):]
+	for i, line := range lines {
+		if strings.Contains(line, "Kernel panic") { // where it was then is of no use
+			said = lines[i : i+1]
+		}
+	}
+	return fmt.Errorf("guest %s, with %d MB of memory, ended before it had booted; its console: %s", o.Name, o.Memory, strings.Join(said, "\n"))
 }
 
 // Missing is an error that names what this machine lacks to run guests, and what
@@ -111,13 +160,14 @@ func Start(ctx context.Context, o Options) (*Machine, error) {
 		agent:   newAgent(ours[2]),
 		console: ours[1],
 		done:    make(chan struct{}),
+		silent:  make(chan struct{}),
 	}
 	var failed bytes.Buffer
 	m.cmd = exec.Command(qemuProgram, arguments(o)...)
 	m.cmd.ExtraFiles, m.cmd.Stdout, m.cmd.Stderr = append(theirs[:], root), &failed, &failed
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true} // no ^C of a terminal
 	started := make(chan error)
-	go m.run(o.Name, started, &failed)
+	go m.run(&o, started, &failed)
 	if err := <-started; err != nil {
 		for _, c := range ours {
 			c.Close()
@@ -142,11 +192,14 @@ func Start(ctx context.Context, o Options) (*Machine, error) {
 
 // serve answers QEMU, and reads the console.
 func (m *Machine) serve(o Options) {
-	console := o.Console
-	if console == nil {
-		console = io.Discard
+	var console io.Writer = &m.last
+	if o.Console != nil {
+		console = io.MultiWriter(console, o.Console)
 	}
-	go io.Copy(console, m.console)
+	go func() {
+		io.Copy(console, m.console)
+		close(m.silent)
+	}()
 	if err := m.proxy.serve(); err != nil {
 		m.fail(err)
 	}
@@ -154,17 +207,21 @@ func (m *Machine) serve(o Options) {
 
 // run runs QEMU. The signal by which it ends with this process is sent at the end of the
 // thread that started it, so this goroutine has one for itself.
-func (m *Machine) run(name string, started chan<- error, failed *bytes.Buffer) {
+func (m *Machine) run(o *Options, started chan<- error, failed *bytes.Buffer) {
 	runtime.LockOSThread()
 	err := m.cmd.Start()
 	started <- err
 	if err != nil {
 		return
 	}
-	err = m.cmd.Wait()
+	if err = m.cmd.Wait(); err != nil {
+		err = fmt.Errorf("guest %s: %s: %w: %s", o.Name, qemuProgram, err, bytes.TrimSpace(failed.Bytes()))
+	} else {
+		err = m.unbooted(o)
+	}
 	m.proxy.mu.Lock()
-	if m.err == nil && err != nil && !m.stopped {
-		m.err = fmt.Errorf("guest %s: %s: %w: %s", name, qemuProgram, err, bytes.TrimSpace(failed.Bytes()))
+	if m.err == nil && !m.stopped {
+		m.err = err
 	}
 	m.proxy.mu.Unlock()
 	close(m.done)

@@ -89,6 +89,13 @@ func datagram(class mad.Class, method mad.Method, tid uint64) []byte {
 	return m
 }
 
+// byRoute makes a directed route one that has no part by LID.
+func byRoute(m []byte) {
+	for i := 32; i < 36; i++ {
+		m[i] = 0xFF
+	}
+}
+
 func written(h umad.Header, long bool, m []byte) []byte {
 	out := make([]byte, umad.SizeOf(long), umad.SizeOf(long)+len(m))
 	h.Put(out, long)
@@ -310,10 +317,15 @@ func TestABI(t *testing.T) {
 			id := b.agent(b.pkeys().file, smAgent())
 			m := datagram(mad.ClassSubnDirected, mad.MethodGet, 1)
 			m[7], m[129] = 1, 2
+			b.wantWrite(written(request(id), true, m), umad.OK) // it begins by LID
+			m[15] = 2
+			byRoute(m)
 			b.wantWrite(written(request(id), true, m), umad.EINVAL)
 			m[7], m[129] = 64, 1
 			b.wantWrite(written(request(id), true, m), umad.EINVAL)
-			m[7] = 63
+			m[7], m[6] = 63, 1
+			b.wantWrite(written(request(id), true, m), umad.EINVAL)
+			m[6] = 0
 			b.wantWrite(written(request(id), true, m), umad.OK)
 		}},
 		{"write: directed route that returns, that has left already, or of a switch", func(b *bench) {

@@ -26,7 +26,10 @@
 // A request goes to the agent that registered its class,
 // version and method (and OUI). If there is none, a Get or Set is answered
 // with UnsupportedAttrib and anything else is dropped. Packets for the adapter's own
-// agents (SMA and PMA) must be answered before Receive.
+// agents (SMA and PMA) must be answered before Receive. A request that a program sends to the
+// agent of its own port by a directed route of no hops is given to Config.Agent during Write: the
+// answer can be read at once, without regard to time-out and queue pair, and where the
+// agent wants another M_Key, Write returns EINVAL.
 //
 // # RMPP
 //

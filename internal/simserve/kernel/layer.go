@@ -7,6 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/umad"
 	"github.com/ibwarden/ibwarden/internal/protocol/rmpp"
+	"github.com/ibwarden/ibwarden/internal/sim/sma"
 )
 
 // Config says what port a layer stands for.
@@ -19,6 +20,9 @@ type Config struct {
 	GIDs int
 	// NoSubnetManagement is for ports without queue pair 0, as RoCE has them.
 	NoSubnetManagement bool
+	// Agent is the port's own agent: it gets a request whose directed route ends where it begins, and if it
+	// answers, the datagram is the answer. With nil, such requests leave by Next as others do.
+	Agent func(*[mad.Size]byte) sma.Verdict
 }
 
 // Address is where a datagram goes to, or came from.

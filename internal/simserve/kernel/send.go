@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/umad"
 	"github.com/ibwarden/ibwarden/internal/protocol/rmpp"
+	"github.com/ibwarden/ibwarden/internal/sim/sma"
 )
 
 // offOUI is where a vendor's class has its OUI, in bytes from the start.
@@ -78,14 +79,26 @@ func (f *File) Write(now time.Duration, bytes []byte) (int, umad.Errno) {
 		len(body) < headSize(class),
 		len(body) > mad.Size && !active,
 		active && class != mad.ClassSubnAdm,
-		!hasRMPP(class) && a.asked.RMPPVersion != 0,
-		class == mad.ClassSubnDirected && !f.layer.canLeave(body):
+		!hasRMPP(class) && a.asked.RMPPVersion != 0:
 		return 0, umad.EINVAL
 	}
 	s := newSend(a, &h, body)
+	local, ok := false, true
+	if class == mad.ClassSubnDirected {
+		local, ok = f.layer.route(&s.packet.MAD)
+	}
+	if !ok {
+		return 0, umad.EINVAL
+	}
 	userRMPP := !a.kernelRMPP() && hasRMPP(class) && rmppActive(body)
 	if !userRMPP && f.isDuplicate(s) {
 		return 0, umad.EINVAL
+	}
+	if local && f.layer.config.Agent != nil {
+		if errno := a.sendLocal(s); errno != umad.OK {
+			return 0, errno
+		}
+		return len(bytes), umad.OK
 	}
 	if active {
 		if errno := a.sendLong(now, s, body); errno != umad.OK {
@@ -122,16 +135,47 @@ func newSend(a *agent, h *umad.Header, body []byte) *send {
 	return s
 }
 
-// canLeave reports whether a directed route can begin at this port.
-func (l *Layer) canLeave(body []byte) bool {
-	if len(body) < mad.Size || body[mad.OffsetStatus]&0x80 != 0 {
-		return true // a cut route is zero; a returning one was checked by the requester
+// route reports whether a directed route can begin at this port, and whether it ends here too.
+func (l *Layer) route(m *[mad.Size]byte) (local, ok bool) {
+	count, pointer := m[mad.OffsetHopCount], m[mad.OffsetHopPointer]
+	isSwitch := l.config.Port == 0
+	permissive := func(offset int) bool { return ib.LID(binary.BigEndian.Uint16(m[offset:])) == ib.LIDPermissive }
+	switch {
+	case m[mad.OffsetStatus]&mad.DirectionBit != 0: // was checked by the requester
+		return false, true
+	case !permissive(mad.OffsetDrSLID): // by LID at first
+		return pointer == count+1, true
+	case count > mad.MaxHops:
+		return false, false
+	case pointer == 0 && count != 0:
+		return false, isSwitch || ib.PortNum(m[mad.OffsetInitialPath+1]) == l.config.Port
+	case pointer < count:
+		return false, isSwitch
+	case pointer == count:
+		local = permissive(mad.OffsetDrDLID)
+		return local, local || isSwitch
 	}
-	count, first := body[mad.OffsetHopCount], ib.PortNum(body[mad.OffsetInitialPath+1])
-	if count > mad.MaxHops {
-		return false
+	return true, pointer == count+1
+}
+
+// sendLocal gives the port's own agent a request for this port. The kernel does so itself, so that the time-out and
+// the agent's queue pair do not matter: the answer is there at once, and what is refused was not sent.
+func (a *agent) sendLocal(s *send) umad.Errno {
+	l := a.file.layer
+	p := &s.packet
+	p.MAD[mad.OffsetHopPointer] = p.MAD[mad.OffsetHopCount] + 1
+	switch l.config.Agent(&p.MAD) {
+	case sma.Answered:
+		a.file.deliver(message{umad.Header{ID: a.slot, LID: ib.LIDPermissive}, append([]byte(nil), p.MAD[:]...), 0})
+	case sma.BadMKey:
+		return umad.EINVAL
+	case sma.Absorbed:
+	default:
+		if to := l.find(&p.MAD); to != nil {
+			l.hand(to, &Packet{MAD: p.MAD, Address: Address{LID: ib.LIDPermissive}}, append([]byte(nil), p.MAD[:]...))
+		}
 	}
-	return l.config.Port == 0 || count == 0 || body[mad.OffsetHopPointer] != 0 || first == l.config.Port
+	return umad.OK
 }
 
 // isDuplicate reports whether the same was written already and is not done

@@ -160,7 +160,7 @@ func (a *Adapter) deliver(headers, rest []byte, errors uint32) {
 	// What is longer than a buffer can only be the ICRC, which nobody reads.
 	a.writeMemory(uint64(tid&egrAddress)<<11, rest[:min(len(rest), 1024<<(tid>>egrSize))])
 	words := uint32(len(headers)+len(rest)) / 4
-	entry := binary.LittleEndian.AppendUint32(make([]byte, 0, 4*size), words|entryIB|r.egrTail<<entryEgrShift|entryUsesEgr)
+	entry := binary.LittleEndian.AppendUint32(make([]byte, 0, entryFlags+len(headers)), words|entryIB|r.egrTail<<entryEgrShift|entryUsesEgr)
 	entry = binary.LittleEndian.AppendUint32(entry, errors)
 	a.writeMemory(a.regs[regRcvHdrAddr/8]+4*uint64(r.tail), append(entry, headers...))
 	r.egrTail = (r.egrTail + 1) % egrBuffers

@@ -162,7 +162,11 @@ func (p *passed) Write(bytes []byte) (int, umad.Errno) {
 		return 0, errno
 	}
 	n, err := p.port.Write(own)
-	return n, errnoOf(err)
+	errno := errnoOf(err)
+	if errno == umad.EINVAL {
+		p.gate.Refused()
+	}
+	return n, errno
 }
 
 // Read implements umadfs.File.
