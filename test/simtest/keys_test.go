@@ -16,6 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
+	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
@@ -227,5 +228,39 @@ func TestRepeatedTraps(t *testing.T) {
 	}
 	if n := len(w.packets(mad.MethodTrapRepress)); n != 0 {
 		t.Errorf("%d TrapRepress", n)
+	}
+}
+
+// TestSilentAtItsKey: a switch that was read, and does not answer while it is given its first M_Key, is slow
+// or gone, not another manager's: the manager goes on, and gives it the key when it answers again.
+func TestSilentAtItsKey(t *testing.T) {
+	for name, takesIt := range map[string]bool{"the write is lost": false, "its answer is lost": true} {
+		t.Run(name, func(t *testing.T) {
+			list := topology.Demo()
+			y := halves(hosts(list))
+			w := newWorld(t, setup{list: list, policy: y.policy(), manager: keyed()})
+			const silence = 30 * time.Second
+			since := time.Duration(-1)
+			w.must(w.fabric.SetFault(w.node("leaf-2").GUID, fabric.Fault{Drop: func(now time.Duration, _ ib.PortNum, m *[mad.Size]byte) bool {
+				var p mad.SMP
+				if p.UnmarshalBinary(m[:]) != nil || p.Direction {
+					return false
+				}
+				if since < 0 && p.Method == mad.MethodSet && p.AttributeID == smp.AttrPortInfo && p.AttributeModifier&0xFF == 0 {
+					since = now
+					return !takesIt
+				}
+				return since >= 0 && now < since+silence
+			}}))
+			w.until("the key is given", func() bool { return since >= 0 })
+			w.run(silence)
+			if r := all[event.Refused](w); len(r) > 0 {
+				t.Fatalf("the manager gives up: %v", r)
+			}
+			w.run(engine.DefaultSweepInterval + 2*engine.DefaultDriftPeriod)
+			w.settle()
+			w.checkUp(y)
+			w.wantGuarded()
+		})
 	}
 }

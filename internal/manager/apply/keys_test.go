@@ -136,7 +136,8 @@ func TestKeyIsOfferedAgain(t *testing.T) {
 				return x.outcome(r, len(d.sets()))
 			}
 			f := d.carry(plan.DiffMKeys(d.known, d.want), nil).Failures()
-			if x.want == "" && len(f) > 0 || x.want != "" && (len(f) != 1 || !strings.Contains(f[0].Error(), x.want) || !errors.Is(f[0], ErrLocked)) {
+			// A port that was read before, and is silent now, is not another manager's.
+			if x.want == "" && len(f) > 0 || x.want != "" && (len(f) != 1 || !strings.Contains(f[0].Error(), x.want) || errors.Is(f[0], ErrLocked)) {
 				t.Errorf("%v, want %q", f, x.want)
 			}
 			if a.Key != x.knows || a.Offered != x.offered || len(d.sets()) != x.sets {
@@ -218,7 +219,7 @@ func TestMuteAfterItsKey(t *testing.T) {
 		return obeyed
 	}
 	f := d.carry(plan.DiffMKeys(d.known, d.want), nil).Failures()
-	if len(f) != 1 || !errors.Is(f[0], ErrLocked) || !strings.Contains(f[0].Error(), ", or not there: no answer") {
+	if len(f) != 1 || errors.Is(f[0], ErrLocked) || !strings.Contains(f[0].Error(), "has taken its M_Key is not known: no answer") {
 		t.Errorf("%v", f)
 	}
 	if a.InfoRead || a.Offered != key || a.Key != 0 {

@@ -77,7 +77,11 @@ func (r *Run) keyShown(op plan.Op, w plan.Write, written error, shown transact.R
 	if err != nil {
 		op.Port.MarkUnread(op.Attribute, op.Modifier)
 		op.Port.Offered = w.MKey
-		err = fmt.Errorf("%w, or not there: %w", ErrLocked, err)
+		if errors.Is(err, transact.ErrNoAnswer) { // it was read before, so it is slow or gone, not another manager's
+			err = fmt.Errorf("whether it has taken its M_Key is not known: %w", err)
+		} else {
+			err = fmt.Errorf("%w: %w", ErrLocked, err)
+		}
 	} else if err = op.Port.Absorb(op.Attribute, op.Modifier, shown.SMP.Data[:]); err == nil {
 		switch {
 		case op.Port.Info.MKey == w.MKey:

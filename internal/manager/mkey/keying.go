@@ -19,6 +19,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
 // KeyingConfig gives every end port an M_Key of its own.
@@ -200,18 +201,19 @@ func (k *Keying) settle(p *observed.Port, s *Entry) {
 	book.Begin(s)
 }
 
-// Took enters the outcome of the writes that Want gave. A port that refused is not asked
-// again for a while. It names the switches, and the manager's own port, that accept only
+// Took enters the outcome of the writes that Want gave. A port that refused, or did not answer, is
+// not asked again for a while. It names the switches, and the manager's own port, that accept only
 // a key that is not known here.
 func (k *Keying) Took(until time.Duration, f *observed.Fabric, ends []*observed.Port, failures []apply.Failure) (locked []string) {
 	failed := make(map[*observed.Port]bool)
 	for _, x := range failures {
 		failed[x.Port] = true
-		if !errors.Is(x.Err, apply.ErrLocked) {
-			continue
-		}
-		if s := k.stands[x.Port]; s != nil {
+		foreign := errors.Is(x.Err, apply.ErrLocked)
+		if s := k.stands[x.Port]; s != nil && (foreign || errors.Is(x.Err, transact.ErrNoAnswer)) {
 			k.refused[s] = until
+		}
+		if !foreign { // slow, or gone
+			continue
 		}
 		if x.Port.Node.Switch != nil || x.Port == f.Self {
 			locked = append(locked, x.Port.String())
