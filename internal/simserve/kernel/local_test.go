@@ -43,10 +43,15 @@ func TestLocal(t *testing.T) {
 	verdict = sma.Absorbed
 	b.wantWrite(written(request(id), true, m), umad.OK)
 	b.wantRead(room, umad.EAGAIN)
-	verdict = sma.ForManager // to the agent that is registered for it
-	b.wantWrite(written(request(general), true, m), umad.OK)
-	b.wantHeader(id, 0, mad.Size)
-	if _, ok := b.layer.Deadline(); ok || asked != 7 {
+	if _, ok := b.layer.Deadline(); ok {
+		t.Error("something is waited for")
+	}
+	verdict = sma.ForManager // it leaves as others do, and is waited for
+	b.wantWrite(written(request(id), true, m), umad.OK)
+	if p := b.sent(); p.MAD[mad.OffsetHopPointer] != m[mad.OffsetHopPointer] {
+		t.Errorf("%+v", p)
+	}
+	if _, ok := b.layer.Deadline(); !ok || asked != 7 {
 		t.Errorf("the agent was asked %d times, want 7; something is waited for: %v", asked, ok)
 	}
 	for name, change := range map[string]func(m []byte){
@@ -56,6 +61,7 @@ func TestLocal(t *testing.T) {
 		"another class": func(m []byte) { m[1] = byte(mad.ClassSubnLID) },
 	} {
 		other := append([]byte(nil), m...)
+		other[14]++ // another transaction
 		change(other)
 		b.wantWrite(written(umad.Header{ID: id}, true, other), umad.OK)
 		if b.sent(); asked != 7 {

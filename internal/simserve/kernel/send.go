@@ -95,10 +95,12 @@ func (f *File) Write(now time.Duration, bytes []byte) (int, umad.Errno) {
 		return 0, umad.EINVAL
 	}
 	if local && f.layer.config.Agent != nil {
-		if errno := a.sendLocal(s); errno != umad.OK {
+		switch done, errno := a.sendLocal(s); {
+		case errno != umad.OK:
 			return 0, errno
+		case done:
+			return len(bytes), umad.OK
 		}
-		return len(bytes), umad.OK
 	}
 	if active {
 		if errno := a.sendLong(now, s, body); errno != umad.OK {
@@ -159,23 +161,23 @@ func (l *Layer) route(m *[mad.Size]byte) (local, ok bool) {
 }
 
 // sendLocal gives the port's own agent a request for this port. The kernel does so itself, so that the time-out and
-// the agent's queue pair do not matter: the answer is there at once, and what is refused was not sent.
-func (a *agent) sendLocal(s *send) umad.Errno {
-	l := a.file.layer
+// the agent's queue pair do not matter: the answer is there at once, and what is refused was not sent. What is for a
+// manager at this port goes on as others do: its answer has a request to go with.
+func (a *agent) sendLocal(s *send) (done bool, errno umad.Errno) {
 	p := &s.packet
+	was := p.MAD[mad.OffsetHopPointer]
 	p.MAD[mad.OffsetHopPointer] = p.MAD[mad.OffsetHopCount] + 1
-	switch l.config.Agent(&p.MAD) {
+	switch a.file.layer.config.Agent(&p.MAD) {
 	case sma.Answered:
 		a.file.deliver(message{umad.Header{ID: a.slot, LID: ib.LIDPermissive}, append([]byte(nil), p.MAD[:]...), 0})
 	case sma.BadMKey:
-		return umad.EINVAL
+		return true, umad.EINVAL
 	case sma.Absorbed:
 	default:
-		if to := l.find(&p.MAD); to != nil {
-			l.hand(to, &Packet{MAD: p.MAD, Address: Address{LID: ib.LIDPermissive}}, append([]byte(nil), p.MAD[:]...))
-		}
+		p.MAD[mad.OffsetHopPointer] = was
+		return false, umad.OK
 	}
-	return umad.OK
+	return true, umad.OK
 }
 
 // isDuplicate reports whether the same was written already and is not done
