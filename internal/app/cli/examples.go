@@ -140,6 +140,7 @@ ibwarden port list --tenant red`,
 	"port list":    `ibwarden port list --tenant red`,
 	"port show":    `ibwarden port show 0x0002c90300a1b2c3`,
 	"port assign":  `ibwarden port assign --tenant red 0x0002c90300a1b2c3 0x0002c90300a1b2c4`,
+	"port move":    `ibwarden port move --tenant blue --into lab=full 0x0002c90300a1b2c3`,
 	"port release": `ibwarden port release 0x0002c90300a1b2c3 --wait`,
 	"port pool": `ibwarden port pool assign --tenant red 0x0002c90300b00000-0x0002c90300b0ffff
 ibwarden port pool list`,
