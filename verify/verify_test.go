@@ -167,6 +167,8 @@ func TestOneSpelling(t *testing.T) {
 			t.Errorf("%s: the certificate has no %q", name, edit[0])
 		}
 	}
+	tried["a port 10 in place of port 9"] = strings.NewReplacer("switch 0x0000000000200000 ports=8", "switch 0x0000000000200000 ports=9",
+		"port 0x0000000000200001 001", "port 0x0000000000200000 010 state=1 enforce=no filter=no keys=unread\nport 0x0000000000200001 001").Replace(body)
 	for name, text := range tried {
 		if status, out := verifyText(t, summed(text), now); status != unknown || !strings.Contains(out, "is no certificate") {
 			t.Errorf("%s: status %d: %s", name, status, out)
