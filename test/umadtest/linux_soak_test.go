@@ -216,3 +216,25 @@ partitions:
 		}
 	}
 }
+
+// TestManagerOf648: a manager in a Linux machine brings up 648 hosts, with an M_Key for each.
+func TestManagerOf648(t *testing.T) {
+	soakLinux(t)
+	r := newRig(t, "fattree,radix=36,levels=2")
+	hosts := r.hosts()
+	own := hosts[0].ID
+	var of [2][]string
+	for i, h := range hosts[1:] {
+		of[i%2] = append(of[i%2], fmt.Sprintf("{port: %v}", h.Ports[1].GUID))
+	}
+	policy := fmt.Sprintf("version: 1\ndefault: none\npartitions:\n  - {name: red, pkey: 0x10, members: {full: [%s]}}\n  - {name: blue, pkey: 0x20, members: {full: [%s]}}\n",
+		strings.Join(of[0], ", "), strings.Join(of[1], ", "))
+	r.boot(768, map[string]string{ownInside: must(binary()), "/root/tenants.yaml": r.file("tenants.yaml", policy)}, own)
+	r.script(own, "cd /root && "+ownInside+" run --fabric umad --policy tenants.yaml --data data --quarantine 0s >>log 2>&1 </dev/null &")
+	begun := time.Now()
+	need.Eventually(t, 20*time.Minute, "the manager brings up 648 hosts", func() bool {
+		time.Sleep(10 * time.Second) // each look takes processor time from the manager
+		return strings.Contains(r.run(own, "tail", "-5", "/root/log").stdout, "verdict: isolated")
+	})
+	t.Logf("isolated after %v", time.Since(begun).Round(time.Second))
+}
