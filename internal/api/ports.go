@@ -89,11 +89,7 @@ func (a *api) portWrites() {
 			if err != nil {
 				return nil, err
 			}
-			r, err := a.do(ctx, &in.WriteParams, c, a.matches(ctx, &in.WriteParams, portKeys(c.Ports, func(p resource.Port) ib.PortGUID { return p.GUID })...))
-			if err != nil {
-				return nil, err
-			}
-			return a.changed(ctx, r, &in.WriteParams), nil
+			return a.changePorts(ctx, &in.WriteParams, c, portKeys(c.Ports, func(p resource.Port) ib.PortGUID { return p.GUID }))
 		})
 	type release struct {
 		WriteParams
@@ -108,11 +104,7 @@ func (a *api) portWrites() {
 			if err != nil {
 				return nil, err
 			}
-			r, err := a.do(ctx, &in.WriteParams, resource.ReleasePorts{Ports: list}, a.matches(ctx, &in.WriteParams, portKeys(list, func(g ib.PortGUID) ib.PortGUID { return g })...))
-			if err != nil {
-				return nil, err
-			}
-			return a.changed(ctx, r, &in.WriteParams), nil
+			return a.changePorts(ctx, &in.WriteParams, resource.ReleasePorts{Ports: list}, portKeys(list, func(g ib.PortGUID) ib.PortGUID { return g }))
 		})
 	type move struct {
 		WriteParams
@@ -127,12 +119,17 @@ func (a *api) portWrites() {
 			if err != nil {
 				return nil, err
 			}
-			r, err := a.do(ctx, &in.WriteParams, c, a.matches(ctx, &in.WriteParams, portKeys(c.Ports, func(g ib.PortGUID) ib.PortGUID { return g })...))
-			if err != nil {
-				return nil, err
-			}
-			return a.changed(ctx, r, &in.WriteParams), nil
+			return a.changePorts(ctx, &in.WriteParams, c, portKeys(c.Ports, func(g ib.PortGUID) ib.PortGUID { return g }))
 		})
+}
+
+// changePorts makes a change of the ports with these keys.
+func (a *api) changePorts(ctx context.Context, p *WriteParams, c resource.Change, keys []string) (*ChangedOutput, error) {
+	r, err := a.do(ctx, p, c, a.matches(ctx, p, keys...))
+	if err != nil {
+		return nil, err
+	}
+	return a.changed(ctx, r, p), nil
 }
 
 // portKeys are the keys of ports.

@@ -73,17 +73,7 @@ func portAssign() *cobra.Command {
 			}
 			body.Ports[0].Bound = at
 		}
-		etag, err := portTags(c, to, guids)
-		if err != nil {
-			return err
-		}
-		params := f.params(etag)
-		if !yes && !f.dryRun {
-			if err := f.losing(c, to, "/ports/assign", params, body); err != nil {
-				return err
-			}
-		}
-		return f.change(c, to, http.MethodPost, "/ports/assign", params, body)
+		return f.changePorts(c, to, "/ports/assign", guids, body, yes)
 	})
 	addSeen(c)
 	c.Long = `Assign ports to a tenant. A port that a tenant has is in no partition of the policy file,
@@ -103,12 +93,7 @@ func portRelease() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		body := api.ReleaseBody{Ports: guids}
-		etag, err := portTags(c, to, guids)
-		if err != nil {
-			return err
-		}
-		return f.change(c, to, http.MethodPost, "/ports/release", f.params(etag), body)
+		return f.changePorts(c, to, "/ports/release", guids, api.ReleaseBody{Ports: guids}, true)
 	})
 	addSeen(c)
 	c.Long = `Take ports from their tenants, and out of all partitions of the service. When that is proved on
@@ -139,17 +124,7 @@ func portMove() *cobra.Command {
 		if body.Ports, err = f.ports(c, to, args); err != nil {
 			return err
 		}
-		etag, err := portTags(c, to, body.Ports)
-		if err != nil {
-			return err
-		}
-		params := f.params(etag)
-		if !yes && !f.dryRun {
-			if err := f.losing(c, to, "/ports/move", params, body); err != nil {
-				return err
-			}
-		}
-		return f.change(c, to, http.MethodPost, "/ports/move", params, body)
+		return f.changePorts(c, to, "/ports/move", body.Ports, body, yes)
 	})
 	addSeen(c)
 	c.Long = `Move ports to a tenant, whoever has them now: out of all other partitions, and into those of
@@ -162,6 +137,22 @@ unless --yes says so. To undo it, move the ports back: a rollback leaves the own
 	c.Flags().StringArrayVar(&into, "into", nil, "a partition of the tenant by name or P_Key, with the membership (default full); as often as needed")
 	_ = c.MarkFlagRequired("tenant") // it is there
 	return c
+}
+
+// changePorts makes a change of ports, none of which has changed since what --seen names. Unless yes,
+// whom that cuts off is shown, and asked for, before.
+func (f *writeFlags) changePorts(c *cobra.Command, to *client.Client, path string, guids []api.GUID, body any, yes bool) error {
+	etag, err := portTags(c, to, guids)
+	if err != nil {
+		return err
+	}
+	params := f.params(etag)
+	if !yes && !f.dryRun {
+		if err := f.losing(c, to, path, params, body); err != nil {
+			return err
+		}
+	}
+	return f.change(c, to, http.MethodPost, path, params, body)
 }
 
 // losing has the service plan a change, and asks whether it is to be made where end ports

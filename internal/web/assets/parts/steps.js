@@ -41,11 +41,6 @@ export function partitionStep(body) {
   return {title: `Make the partition ${body.name}`, method: 'POST', path: '/partitions', body, about: '/partitions', ifNoneMatch: body.pkey ? '*' : undefined};
 }
 
-// assignStep gives ports to a tenant.
-function assignStep(tenant, guids) {
-  return {title: `Give ${many(guids.length, 'port')} to ${tenant}`, method: 'POST', path: '/ports/assign', body: {tenant, ports: guids.map(guid => ({guid}))}};
-}
-
 // releaseStep takes ports, as the API gives them, from their tenants and out of all
 // partitions.
 export function releaseStep(ports) {
@@ -84,7 +79,7 @@ export function undoSteps(made) {
     if (!step.undo) continue;
     if (step.undo.release) steps.push({title: `Take ${many(step.undo.release.length, 'port')} back`, method: 'POST', path: '/ports/release', body: {ports: step.undo.release}});
     for (const [owner, guids] of Object.entries(step.undo.move || {})) steps.push({title: `Move ${many(guids.length, 'port')} back to ${owner}`, method: 'POST', path: '/ports/move', body: {tenant: owner, ports: guids}});
-    for (const [owner, guids] of Object.entries(step.undo.assign || {})) steps.push({...assignStep(owner, guids), title: `Give ${many(guids.length, 'port')} back to ${owner}`, after: steps.length > 0});
+    for (const [owner, guids] of Object.entries(step.undo.assign || {})) steps.push({title: `Give ${many(guids.length, 'port')} back to ${owner}`, method: 'POST', path: '/ports/assign', body: {tenant: owner, ports: guids.map(guid => ({guid}))}, after: steps.length > 0});
   }
   const touchesMembers = made.some(({step}) => rolledBack.test(step.path));
   if (touchesMembers) {
