@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"time"
 )
 
@@ -26,7 +27,10 @@ const (
 	unknown = 2
 )
 
-func main() { os.Exit(run(os.Args[1:], time.Now(), os.Stdout)) }
+func main() {
+	debug.SetGCPercent(400) // all that is read stays in use
+	os.Exit(run(os.Args[1:], time.Now(), os.Stdout))
+}
 
 func run(args []string, now time.Time, out io.Writer) int {
 	c, err := load(args)
