@@ -70,6 +70,7 @@ var needs = []struct {
 	{regexp.MustCompile(`\bcurl\b`), installed("curl")},
 	{regexp.MustCompile(`\bssh-keygen\b`), installed("ssh-keygen")},
 	{regexp.MustCompile(`\bopensm\b`), installed("opensm")},
+	{regexp.MustCompile(`\bibsim -s\b`), installed("ibsim")},
 	{regexp.MustCompile(`\btshark\b`), installed("tshark")},
 	{regexp.MustCompile(`\b(saquery|smpquery|sminfo|ibstat|ibping|ibnetdiscover|perfquery)\b`), installed("smpquery")},
 	{regexp.MustCompile(`\bman\b`), installed("man")},

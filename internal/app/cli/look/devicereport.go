@@ -5,8 +5,10 @@ package look
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +24,7 @@ func ReportCommand(add func(*cobra.Command), read func(*cobra.Command, sweep.Opt
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "report", Short: "Show what each kind of device answers, to be sent in", Args: cobra.NoArgs,
-		Long: `Show what each kind of device in a fabric answers: a row for each type, vendor, device
+		Long: `Show what each kind of device in a fabric answers: a column for each type, vendor, device
 and revision, with the attributes that were answered and those that were not, the
 fields that did not keep what was written (known to a service: --server), and limits.
 No name, GUID or key is in it. Firmware is not readable in the fabric: add it by hand
@@ -34,7 +36,7 @@ No name, GUID or key is in it. Firmware is not readable in the fabric: add it by
 			if err != nil {
 				return err
 			}
-			if err := DeviceReport(s).Print(c.OutOrStdout(), "devices", asJSON); err != nil {
+			if err := DeviceReport(s).Print(c.OutOrStdout(), asJSON); err != nil {
 				return terminal.WithBad(err)
 			}
 			if n := len(s.Faults); n > 0 {
@@ -56,8 +58,11 @@ type deviceKind struct {
 	limits                     map[string]bool
 }
 
-// DeviceReport has a row for each kind of device.
-func DeviceReport(s *snapshot.Snapshot) terminal.Table {
+// DeviceKinds are the kinds of device in a fabric, ascending by type, vendor, device and revision.
+type DeviceKinds []*deviceKind
+
+// DeviceReport finds what each kind of device answered.
+func DeviceReport(s *snapshot.Snapshot) DeviceKinds {
 	asked := func(what string) bool { return slices.Contains(s.Asked, what) }
 	scope := observed.Scope{
 		Forwarding: asked(snapshot.AskedForwarding), QoS: asked(snapshot.AskedQoS),
@@ -73,18 +78,98 @@ func DeviceReport(s *snapshot.Snapshot) terminal.Table {
 		}
 		k.add(n, scope)
 	}
-	t := terminal.NewTable("type", "vendor_id", "device_id", "revision", "ports", "devices", "answered", "missing", "not_kept", "limits")
-	sorted := slices.SortedFunc(maps.Values(kinds), func(a, b *deviceKind) int {
+	return slices.SortedFunc(maps.Values(kinds), func(a, b *deviceKind) int {
 		x, y := &a.info, &b.info
 		return cmp.Or(cmp.Compare(x.NodeType, y.NodeType), cmp.Compare(x.VendorID, y.VendorID), cmp.Compare(x.DeviceID, y.DeviceID),
 			cmp.Compare(x.Revision, y.Revision), cmp.Compare(x.NumPorts, y.NumPorts))
 	})
-	for _, k := range sorted {
+}
+
+// Print writes a column for each kind, or with asJSON one document with a row for each.
+func (list DeviceKinds) Print(w io.Writer, asJSON bool) error {
+	t := terminal.NewTable("type", "vendor_id", "device_id", "revision", "ports", "devices", "answered", "missing", "not_kept", "limits")
+	if !asJSON {
+		return list.matrix().Print(w, "", false)
+	}
+	for _, k := range list {
 		i := &k.info
-		t.Add(i.NodeType.String(), fmt.Sprintf("0x%06x", i.VendorID), fmt.Sprintf("0x%04x", i.DeviceID), fmt.Sprintf("0x%x", i.Revision),
-			i.NumPorts, k.count, namesIn(k.answered), namesIn(k.missing), namesIn(k.forgets), namesIn(k.limits))
+		t.Add(i.NodeType.String(), vendor(i), device(i), revision(i), i.NumPorts, k.count,
+			namesIn(k.answered), namesIn(k.missing), namesIn(k.forgets), namesIn(k.limits))
+	}
+	return t.Print(w, "devices", true)
+}
+
+func vendor(i *smp.NodeInfo) string   { return fmt.Sprintf("0x%06x", i.VendorID) }
+func device(i *smp.NodeInfo) string   { return fmt.Sprintf("0x%04x", i.DeviceID) }
+func revision(i *smp.NodeInfo) string { return fmt.Sprintf("0x%x", i.Revision) }
+
+// matrix has a column for each kind, and a row for each thing that one of them answers, does
+// not keep, or is limited in.
+func (list DeviceKinds) matrix() terminal.Table {
+	head := []string{"attribute"}
+	attributes, limits, forgets := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, k := range list {
+		head = append(head, k.info.NodeType.String())
+		maps.Copy(attributes, k.answered)
+		maps.Copy(attributes, k.missing)
+		maps.Copy(forgets, k.forgets)
+		for l := range k.limits {
+			name, _, _ := strings.Cut(l, "=")
+			limits[name] = true
+		}
+	}
+	t := terminal.NewTable(head...)
+	row := func(name string, of func(*deviceKind) any) {
+		cells := []any{name}
+		for _, k := range list {
+			cells = append(cells, of(k))
+		}
+		t.Add(cells...)
+	}
+	row("devices", func(k *deviceKind) any { return k.count })
+	row("ports", func(k *deviceKind) any { return k.info.NumPorts })
+	row("VendorID", func(k *deviceKind) any { return vendor(&k.info) })
+	row("DeviceID", func(k *deviceKind) any { return device(&k.info) })
+	row("Revision", func(k *deviceKind) any { return revision(&k.info) })
+	for _, name := range namesIn(attributes) {
+		row(name, func(k *deviceKind) any { return k.answer(name) })
+	}
+	for _, name := range namesIn(forgets) {
+		row(name, func(k *deviceKind) any {
+			if k.forgets[name] {
+				return "not kept"
+			}
+			return nil
+		})
+	}
+	for _, name := range namesIn(limits) {
+		row(name, func(k *deviceKind) any { return k.limit(name) })
 	}
 	return t
+}
+
+// answer says whether devices of a kind answer an attribute; nil where none was asked.
+func (k *deviceKind) answer(attribute string) any {
+	switch {
+	case k.answered[attribute] && k.missing[attribute]:
+		return "not by all"
+	case k.answered[attribute]:
+		return "yes"
+	case k.missing[attribute]:
+		return "no"
+	}
+	return nil
+}
+
+// limit has the values of a limit, ascending as text.
+func (k *deviceKind) limit(name string) []string {
+	var values []string
+	for _, l := range namesIn(k.limits) {
+		if v, is := strings.CutPrefix(l, name+"="); is {
+			values = append(values, v)
+		}
+	}
+	return values
 }
 
 func namesIn(set map[string]bool) []string {

@@ -36,7 +36,7 @@ func TestDeviceReport(t *testing.T) {
 	}{{nil, []string{"PKeyTable"}}, {[]string{snapshot.AskedAudit}, []string{"GUIDInfo", "PKeyTable"}}} {
 		c.Info.GUIDCap = 8
 		var out bytes.Buffer
-		if err := look.DeviceReport(&snapshot.Snapshot{Fabric: b.Fabric, Asked: x.asked}).Print(&out, "devices", true); err != nil {
+		if err := look.DeviceReport(&snapshot.Snapshot{Fabric: b.Fabric, Asked: x.asked}).Print(&out, true); err != nil {
 			t.Fatal(err)
 		}
 		var got struct{ Devices []row }
