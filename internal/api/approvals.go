@@ -98,6 +98,7 @@ func (a *api) pools() {
 type RollbackBody struct {
 	To     uint64 `json:"to" minimum:"0" maximum:"9007199254740991" doc:"the revision"`
 	Tenant string `json:"tenant,omitempty" maxLength:"40" doc:"this tenant's part alone; a tenant's caller gets his own in any case"`
+	Owners bool   `json:"owners,omitempty" doc:"give ports back to whom they belonged to, out of the partitions that they are in; for the provider, and for all"`
 }
 
 // rollbackMost is how many revisions one rollback goes back.
@@ -159,7 +160,9 @@ func (a *api) rollBack(ctx context.Context, b RollbackBody, w *WriteParams) (out
 	} else if to = b.To; !caller.IsProvider() { // the plan refuses it
 		to = resource.Unseen
 	}
-	r, err := a.once(ctx, w, resource.NewRollback(to, b.Tenant, later), last, func(s *resource.State) (uint64, error) {
+	c := resource.NewRollback(to, b.Tenant, later)
+	c.Owners = b.Owners
+	r, err := a.once(ctx, w, c, last, func(s *resource.State) (uint64, error) {
 		return last, seen.Holds(true, s.LastFor(caller))
 	})
 	if err != nil {

@@ -76,7 +76,7 @@ var sightRows = map[string][]sightRow{
 	"list-pools":                {{path: "/pools"}},
 	"assign-pool":               {{path: "/pools?dry_run=true", body: `{"tenant":"{ME}","first":"{GUID}","last":"{GUID}"}`}},
 	"release-pool":              {{path: "/pools/{GUID}?dry_run=true"}},
-	"roll-back":                 {{path: "/rollback?dry_run=true", body: `{"to":{REVISION}}`, from: ofHistory}, {path: "/rollback?dry_run=true", body: `{"to":{REVISION},"tenant":"{TENANT}"}`, from: ofHistory}},
+	"roll-back":                 {{path: "/rollback?dry_run=true", body: `{"to":{REVISION}}`, from: ofHistory}, {path: "/rollback?dry_run=true", body: `{"to":{REVISION},"tenant":"{TENANT}"}`, from: ofHistory}, {path: "/rollback?dry_run=true", body: `{"to":{REVISION},"owners":true}`, from: ofHistory}},
 	"list-revisions":            {{path: "/revisions?limit=200", from: ofHistory}, {path: "/revisions?oldest_first=true", from: ofHistory}},
 	"get-revision":              {{path: "/revisions/{REVISION}", from: ofHistory}},
 	"list-audit-log":            {{path: "/audit-log?limit=200", from: ofAudit}},

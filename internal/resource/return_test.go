@@ -102,7 +102,9 @@ func TestReleasedPortsReturn(t *testing.T) {
 				to := base + uint64(r.IntN(int(revision-base+1)))
 				later := slices.Clone(diffs[to:])
 				slices.Reverse(later)
-				err = do(provider, resource.NewRollback(to, "", later))
+				c := resource.NewRollback(to, "", later)
+				c.Owners = r.IntN(2) == 0
+				err = do(provider, c)
 			}
 			if refused := new(resource.Refusal); err != nil && !errors.As(err, &refused) {
 				t.Fatalf("walk %d: %v", walk, err)

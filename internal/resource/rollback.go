@@ -15,10 +15,13 @@ import (
 // and consents are those of today. A member is brought back with the consent of those
 // alone for whom the caller speaks, and who had given it then; a member for whom he
 // speaks not at all is left out, which the words of the diff say. Tenants, tokens,
-// ports, pools and approvals stay as they are: rights are never rolled back. What is
-// remembered of removals stays too.
+// pools and approvals stay as they are: rights are not rolled back, and owners of ports only
+// with Owners. What is remembered of removals stays too.
 type Rollback struct {
 	To uint64 `json:"to"`
+	// Owners gives ports back to whom they belonged to then, as MovePorts does: out of all
+	// partitions of today. For the provider, and for everything.
+	Owners bool `json:"owners,omitempty"`
 	// Tenant bounds it to one tenant's partitions, and the members in them and those
 	// with its ports in others'. Empty: everything, for the provider alone; a tenant's
 	// caller gets his own part.
@@ -41,7 +44,7 @@ func NewRollback(to uint64, tenant string, later []Diff) Rollback {
 	for _, d := range later {
 		for _, e := range slices.Backward(d.Edits) {
 			switch kind, _, _ := strings.Cut(e.Key, "/"); Kind(kind) {
-			case KindPartition, KindMember, KindFile:
+			case KindPartition, KindMember, KindFile, KindPort:
 			default:
 				continue
 			}
@@ -100,6 +103,8 @@ func (c Rollback) plan(d *draft) error {
 		return refuse(Forbidden, "tenant", "%s acts for tenant %s", d.By.Name, d.By.Tenant)
 	case c.Tenant != "" && d.tenants[c.Tenant] == nil:
 		return refuse(NotFound, "tenant", "no tenant %q", c.Tenant)
+	case c.Tenant != "" && c.Owners:
+		return refuse(Invalid, "owners", "want a rollback of everything, by the provider, and not of tenant %s alone", c.Tenant)
 	case c.To == Unseen: // of a tenant that knows fewer
 		return refuse(NotFound, "to", "there is no such revision: the last is %d", d.LastFor(d.By))
 	case c.To > d.last:
@@ -110,7 +115,7 @@ func (c Rollback) plan(d *draft) error {
 	for _, name := range owners {
 		was[name] = d.numbers(name)
 	}
-	for _, step := range []func(*draft) error{c.drop, c.file, c.partitions, c.members} {
+	for _, step := range []func(*draft) error{c.owners, c.drop, c.file, c.partitions, c.members} {
 		if err := step(d); err != nil {
 			return err
 		}
@@ -135,6 +140,48 @@ func (c Rollback) concerns(o Object) bool {
 		return o.Owner == c.Tenant || o.PortOwner == c.Tenant
 	}
 	return false
+}
+
+// owners gives ports back, if that is asked for, and says which stay where they are.
+func (c Rollback) owners(d *draft) error {
+	for _, t := range c.Target {
+		then, was := t.Object.(*Port)
+		now, is := d.objects[t.Key].(*Port)
+		if c.Tenant != "" || !was && !is {
+			continue
+		}
+		back := Port{Owner: Provider}
+		if was {
+			back = *then
+		} else if back.GUID = now.GUID; d.pool(now.GUID) != nil {
+			back.Owner = d.pool(now.GUID).Owner
+		}
+		owner := d.Owner(back.GUID)
+		switch {
+		case owner == back.Owner:
+		case owner == "" || back.Owner == "":
+			d.say(t.Key, "port %v stays %s: it is, or was, between two owners", back.GUID, ownedBy(owner))
+		case d.tenants[back.Owner] == nil:
+			d.say(t.Key, "port %v stays %s: there is no tenant %s any more", back.GUID, ownedBy(owner), back.Owner)
+		case !c.Owners:
+			d.say(t.Key, "port %v stays %s: owners are brought back only if that is asked for", back.GUID, ownedBy(owner))
+		default:
+			if err := d.leave(back.GUID, back.Owner, nil); err != nil {
+				return err
+			}
+			if err := d.assign(back.Owner, back); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func ownedBy(tenant string) string {
+	if tenant == "" {
+		return "nobody's"
+	}
+	return "tenant " + tenant + "'s"
 }
 
 // drop removes the members and partitions that were not there.

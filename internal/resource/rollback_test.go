@@ -161,6 +161,60 @@ func TestRollbackBringsBackNoConsentOfAFormerOwner(t *testing.T) {
 	}
 }
 
+// With Owners a move is taken back in one change; without, it is said whose the port stays. What
+// others agreed to once takes their consent again.
+func TestRollbackOfOwners(t *testing.T) {
+	h := newHistory(t)
+	h.do(of("red"), set(0x100, members(1)))
+	h.do(of("blue"), set(0x200, members(1)))
+	h.do(of("red"), resource.Consent{PKey: 0x200, Port: 1, Membership: policy.Full})
+	h.do(provider, resource.AssignPorts{Tenant: "red", Ports: []resource.Port{{GUID: 4, Switch: 0x51, SwitchPort: 7}}})
+	to := h.Last()
+	whole := func(tenant string) resource.Rollback {
+		c := h.back(to, tenant)
+		c.Owners = true
+		return c
+	}
+	h.do(provider, resource.PutTenant{Tenant: resource.Tenant{Name: "green", Keys: resource.KeyRange{First: 0x300, Last: 0x3FF}}})
+	h.do(of("green"), resource.PutPartition{Partition: resource.Partition{Name: "n", PKey: 0x300}})
+	h.do(provider, resource.MovePorts{Tenant: "green", Ports: []ib.PortGUID{1, 4}, Into: into(0x300)})
+	h.has(1, 0x300)
+
+	h.refused(resource.Invalid, provider, whole("red"))
+	h.refused(resource.Invalid, of("red"), whole(""))
+	h.refused(resource.Forbidden, of("red"), whole("green"))
+	d, err := h.plan(provider, h.back(to, ""))
+	if err != nil || !strings.Contains(strings.Join(d.Words, "\n"), "port 0x0000000000000001 stays tenant green's: owners are brought back only if that is asked for") {
+		t.Errorf("%v, %v", d.Words, err)
+	}
+	h.do(provider, whole(""))
+	h.has(1, 0x100)
+	if p := h.Port(4); h.Owner(1) != "red" || p.Owner != "red" || p.Switch != 0x51 || p.SwitchPort != 7 {
+		t.Errorf("port 1 is %q's, and port 4 is %+v", h.Owner(1), p)
+	}
+	if h.has(4); h.Member(0x200, 1) != nil {
+		t.Error("what blue agreed to came back without blue")
+	}
+	if words := strings.Join(h.diffs[len(h.diffs)-1].Words, "\n"); !strings.Contains(words, `is not brought back into 0x0200`) {
+		t.Errorf("it is not said: %s", words)
+	}
+	// Of a port that is nobody's the release has to be proved first, and one of a tenant that is gone stays.
+	h.do(provider, resource.MovePorts{Tenant: "green", Ports: []ib.PortGUID{1, 4}})
+	to = h.Last()
+	h.do(provider, resource.ReleasePorts{Ports: []ib.PortGUID{1}})
+	h.do(provider, resource.MovePorts{Tenant: "blue", Ports: []ib.PortGUID{4}})
+	h.do(provider, whole(""))
+	if h.Owner(1) != "" || h.Owner(4) != "green" {
+		t.Errorf("port 1 is %q's, port 4 %q's", h.Owner(1), h.Owner(4))
+	}
+	h.do(provider, resource.MovePorts{Tenant: "blue", Ports: []ib.PortGUID{4}})
+	h.do(provider, resource.DeleteTenant{Name: "green"})
+	d, err = h.plan(provider, whole(""))
+	if err != nil || !strings.Contains(strings.Join(d.Words, "\n"), "0000000000000004 stays tenant blue's: there is no tenant green any more") {
+		t.Errorf("%v, %v", d.Words, err)
+	}
+}
+
 func TestRollbackKeepsRightsAndQuotas(t *testing.T) {
 	h := newHistory(t)
 	h.do(of("red"), resource.PutToken{Token: resource.Token{ID: "t", Tenant: "red", Sum: strings.Repeat("a", 64)}})

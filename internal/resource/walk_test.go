@@ -193,7 +193,9 @@ func (w *drawn) change() resource.Change {
 		for n := w.Last(); n > to; n-- {
 			later = append(later, w.diffs[n-w.first-1])
 		}
-		return resource.NewRollback(to, pick(w.Rand, "", "", w.by.Tenant, w.name()), later)
+		c := resource.NewRollback(to, pick(w.Rand, "", "", w.by.Tenant, w.name()), later)
+		c.Owners = w.IntN(3) == 0
+		return c
 	}
 	return resource.SetMembers{PKey: w.pkey(), Members: w.members(), All: w.IntN(6) == 0, NoRequests: w.IntN(8) == 0}
 }

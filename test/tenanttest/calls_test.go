@@ -225,7 +225,9 @@ func (c *caller) change(tenant string, n int) resource.Change {
 	if c.IntN(2) == 0 {
 		whose = pick(c.Rand, append([]string{tenant, tenant}, c.tenantNames...)...)
 	}
-	return resource.NewRollback(c.rev-uint64(back), whose, later)
+	r := resource.NewRollback(c.rev-uint64(back), whose, later)
+	r.Owners = whose == "" && c.IntN(2) == 0 || c.IntN(20) == 0
+	return r
 }
 
 // answer consents to what waits for a tenant, or refuses it.

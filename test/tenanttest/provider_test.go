@@ -451,6 +451,10 @@ func (a *attempt) rollback(c resource.Rollback) {
 		a.no(resource.NotFound)
 		return
 	}
+	if tenant != "" && c.Owners {
+		a.no(resource.Invalid)
+		return
+	}
 	then := a.history[c.To]
 	target := map[string]bool{}
 	for _, t := range c.Target {
@@ -459,6 +463,9 @@ func (a *attempt) rollback(c resource.Rollback) {
 	counts := map[string]int{}
 	for name := range a.tenants {
 		counts[name] = a.count(name)
+	}
+	if c.Owners {
+		a.backOwners(then, target)
 	}
 	now := a.copy()
 	for _, x := range now.mems {
@@ -497,6 +504,45 @@ func (a *attempt) rollback(c resource.Rollback) {
 	}
 	for name, was := range counts {
 		a.quota(name, was)
+	}
+}
+
+// backOwners gives each port that changed hands back: out of all partitions of today, and bound to the
+// place of then.
+func (a *attempt) backOwners(then *model, target map[string]bool) {
+	for g := ib.PortGUID(0); g < 0x100; g++ {
+		if !target[resource.PortKey(g)] {
+			continue
+		}
+		was, spoken := then.ports[g]
+		if _, is := a.ports[g]; !spoken && !is {
+			continue
+		}
+		if !spoken {
+			was.owner = "provider"
+			for _, p := range a.pools {
+				if p.first <= g && g <= p.last {
+					was.owner = p.owner
+				}
+			}
+		}
+		owner := a.owner(g)
+		if _, exists := a.tenants[was.owner]; !exists || owner == "" || owner == was.owner {
+			continue
+		}
+		for _, x := range slices.Clone(a.mems) {
+			if x.port == g {
+				a.drop(x.k, g)
+			}
+		}
+		if owner != "provider" {
+			a.ports[g] = port{owner: "provider", place: a.ports[g].place}
+		}
+		p := resource.Port{GUID: g}
+		if was.place != 0 {
+			p.Switch, p.SwitchPort = 0x99, ib.PortNum(was.place)
+		}
+		a.assign(was.owner, p)
 	}
 }
 

@@ -54,6 +54,7 @@ func approvalEnd(what, short string) *cobra.Command {
 // Rollback is `ibwarden rollback`.
 func Rollback() *cobra.Command {
 	var tenant string
+	var owners bool
 	c := writer("rollback REVISION", "Roll partitions and members back to a revision", cobra.ExactArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
 		n, err := strconv.ParseUint(args[0], 10, 53)
 		if err != nil {
@@ -63,13 +64,14 @@ func Rollback() *cobra.Command {
 		if seen := seenRevision(c); seen > 0 {
 			etag = fmt.Sprintf(`"%d"`, seen)
 		}
-		return f.change(c, to, http.MethodPost, "/rollback", f.params(etag), api.RollbackBody{To: n, Tenant: tenant})
+		return f.change(c, to, http.MethodPost, "/rollback", f.params(etag), api.RollbackBody{To: n, Tenant: tenant, Owners: owners})
 	})
 	c.Long = c.Short + `; for the provider the policy file too.
---dry-run prints what that would change. Tenants, tokens and the owners of ports stay as
-they are, and nobody gets anything that the rules of today refuse.
+--dry-run prints what that would change, and what stays. Tenants, tokens and, without --owners,
+the owners of ports stay as they are, and nobody gets anything that the rules of today refuse.
 `
 	c.Flags().Uint64("seen", 0, "the last revision that you have seen: fails if there is a later one")
+	c.Flags().BoolVar(&owners, "owners", false, "give ports back to the tenants that they belonged to, as port move does; for the provider, and for all")
 	c.Flags().StringVar(&tenant, "tenant", "", "only this tenant's part (with the token of a tenant it is always only that tenant's)")
 	return c
 }

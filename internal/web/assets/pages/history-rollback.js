@@ -1,8 +1,9 @@
-// Bringing partitions, members and the policy file back to how they were at a revision: tried
+// Bringing partitions, members, the policy file, and owners of ports back to how they were at a revision: tried
 // first, with its plan, and then done with a reason.
 
 import {button, dialog, field, h, link, replace, toHash} from '../dom.js';
 import * as api from '../api.js';
+import {tick} from '../parts/members.js';
 import {planView} from '../parts/planview.js';
 import {choice, portSayer, section} from '../parts/controls.js';
 import {follow} from '../parts/outcome.js';
@@ -16,10 +17,11 @@ export async function rollback(main, to, app) {
   const [tenants, partitions, say] = await Promise.all([app.provider ? api.all('/tenants') : [], api.all('/partitions'), portSayer()]);
   const names = new Map(partitions.map(p => [p.pkey, p.name]));
   let tenant = '';
-  const number = field('Back to revision', h('input', {type: 'number', min: '1', required: true, value: to || ''}), `Partitions${app.provider ? ', members and the policy file' : ' and members'} are brought back to how they were right after it. Tenants, tokens and owners of ports stay.`);
+  const number = field('Back to revision', h('input', {type: 'number', min: '1', required: true, value: to || ''}), `Partitions${app.provider ? ', members and the policy file' : ' and members'} are brought back to how they were right after it. Tenants and tokens stay.`);
+  const owners = app.provider ? tick('Give ports back to the tenants that they belonged to (of all tenants)', false, {'data-do': 'owners'}) : null;
   const why = field('Reason', h('input', {maxlength: '500', autocomplete: 'off'}), 'For the history.');
   const place = h('div', {});
-  const body = () => ({to: Number(number.control.value), tenant: tenant || undefined});
+  const body = () => ({to: Number(number.control.value), tenant: tenant || undefined, owners: owners && owners.control.checked || undefined});
   const attempt = async () => {
     number.fault('');
     why.fault('');
@@ -46,7 +48,7 @@ export async function rollback(main, to, app) {
   replace(main, h('p', {class: 'actions'}, link(toHash('history'), 'All changes')),
     section('Roll back', 'rollback', h('form', {onsubmit: e => { e.preventDefault(); attempt(); }},
       h('div', {class: 'row filters'}, number,
-        app.provider ? choice('Whose part', [['', 'all'], ...tenants.map(t => [t.name, t.name])], '', v => { tenant = v; }) : null, why),
+        app.provider ? choice('Whose part', [['', 'all'], ...tenants.map(t => [t.name, t.name])], '', v => { tenant = v; }) : null, why), owners,
       h('div', {class: 'actions'}, h('button', {type: 'submit', class: 'primary'}, 'Try it'))), place));
   if (to) await attempt();
 }

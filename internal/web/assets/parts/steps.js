@@ -1,14 +1,13 @@
 // Changes as requests to the API. A step is {title, method, path, body, query, ifMatch,
 // ifNoneMatch, about}: about names what If-Match speaks of, so that a step after another on
 // the same thing is sent with the ETag that the first one made. undo is what takes a step
-// back beside a rollback: {assign: {owner: [guid]}} after a release, {move: {owner: [guid]}} after
-// ports were moved, with {release: [guid]} for those that nobody had. after is true where a step may become possible only by the one before
-// it. Nothing of this module knows of the page.
+// back: {assign: {owner: [guid]}} after a release beside a rollback, {owners: true} for a rollback
+// after ports were moved, with {release: [guid]} for those that nobody had. after is true where a step may become possible
+// only by the one before it. Nothing of this module knows of the page.
 
 const removedAtOnce = 200; // ports in the path of one request, which has a bound
 
-// What a rollback brings back: partitions and members. Tenants, tokens, ranges and ports it
-// leaves as they are.
+// What a rollback brings back: partitions, members and, if that is asked for, owners of ports.
 const rolledBack = /^\/(partitions|rollback|ports\/release|ports\/move|approvals\/[^/]+\/approve)/;
 
 const many = (n, one) => `${n} ${one}${n === 1 ? '' : 's'}`;
@@ -59,17 +58,16 @@ export function giveSteps(tenant, ports, partition, as) {
     groups.set(membership, [...(groups.get(membership) || []), p]);
   }
   return [...groups].map(([membership, list]) => {
-    const move = {}, release = [];
-    for (const p of list) if (p.owner) (move[p.owner] = move[p.owner] || []).push(p.guid); else release.push(p.guid);
+    const release = list.filter(p => !p.owner).map(p => p.guid);
     const body = {tenant, ports: list.map(p => p.guid), ...(partition ? {into: [{pkey: partition.pkey, membership}]} : {})};
     const where = partition ? `, into ${partition.name} (${partition.pkey})` : '';
-    return {title: `Move ${many(list.length, 'port')} to ${tenant}${where}`, method: 'POST', path: '/ports/move', body, undo: {move, ...(release.length ? {release} : {})}};
+    return {title: `Move ${many(list.length, 'port')} to ${tenant}${where}`, method: 'POST', path: '/ports/move', body, undo: {owners: list.length > release.length, ...(release.length ? {release} : {})}};
   });
 }
 
 // undoSteps take back steps that were made: made is a list of {step, revision}, oldest first.
-// Rights (which ports are whose) are given back by requests of their own, as a rollback leaves
-// them; partitions and members by a rollback to the revision before, which is refused if
+// Ports that were nobody's, or are now, take requests of their own; the rest is a rollback to the
+// revision before, which is refused if
 // anybody has changed anything since. Where others made changes in between there are no steps:
 // those changes would be taken back too.
 export function undoSteps(made) {
@@ -78,13 +76,13 @@ export function undoSteps(made) {
   for (const {step} of [...made].reverse()) {
     if (!step.undo) continue;
     if (step.undo.release) steps.push({title: `Take ${many(step.undo.release.length, 'port')} back`, method: 'POST', path: '/ports/release', body: {ports: step.undo.release}});
-    for (const [owner, guids] of Object.entries(step.undo.move || {})) steps.push({title: `Move ${many(guids.length, 'port')} back to ${owner}`, method: 'POST', path: '/ports/move', body: {tenant: owner, ports: guids}});
     for (const [owner, guids] of Object.entries(step.undo.assign || {})) steps.push({title: `Give ${many(guids.length, 'port')} back to ${owner}`, method: 'POST', path: '/ports/assign', body: {tenant: owner, ports: guids.map(guid => ({guid}))}, after: steps.length > 0});
   }
   const touchesMembers = made.some(({step}) => rolledBack.test(step.path));
   if (touchesMembers) {
     const to = made[0].revision - 1;
-    steps.push({title: `Bring partitions and members back to revision ${to}`, method: 'POST', path: '/rollback', body: {to}, ifMatch: `"${made[made.length - 1].revision}"`, about: '/rollback', every: true, after: steps.length > 0});
+    const owners = made.some(({step}) => step.undo && step.undo.owners);
+    steps.push({title: `Bring ${owners ? 'owners of ports, ' : ''}partitions and members back to revision ${to}`, method: 'POST', path: '/rollback', body: {to, ...(owners ? {owners} : {})}, ifMatch: `"${made[made.length - 1].revision}"`, about: '/rollback', every: true, after: steps.length > 0});
   }
   return steps;
 }
