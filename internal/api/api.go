@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"compress/gzip"
 	"context"
 	"encoding/hex"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/api/rest"
@@ -169,6 +171,7 @@ func operation(method, path, id, summary string, errors ...int) huma.Operation {
 
 // front is what every request passes before the handlers: limits, and who it is.
 func (a *api) front() http.Handler {
+	compressed := zipped(a.mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := &request{id: hex.EncodeToString(listen.SecretBytes(8))}
 		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
@@ -197,8 +200,25 @@ func (a *api) front() http.Handler {
 			refuse(w, p)
 			return
 		}
-		a.mux.ServeHTTP(w, r)
+		compressed.ServeHTTP(w, r)
 	})
+}
+
+// zipMin is the least answer that is compressed, in bytes: a smaller one fits into one packet
+// of a network.
+const zipMin = 1400
+
+// zipped compresses the JSON of a handler for clients that take gzip. Streams of events, which
+// have another type, go as they come. An answer does not have a secret beside text of somebody
+// else's that he could have sent again and again to guess it by the length: tokens are in the
+// answer that made them alone, and requests of other sites are refused.
+func zipped(h http.Handler) http.Handler {
+	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(zipMin), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false),
+		gzhttp.SetContentType(false), gzhttp.ContentTypes([]string{"application/json", "application/problem+json"}))
+	if err != nil {
+		panic(err) // of options that are constants
+	}
+	return wrap(h)
 }
 
 // admit looks at a request before its handler does.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/api/views"
+	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
 func (a *api) traffic() {
@@ -19,18 +20,9 @@ func (a *api) traffic() {
 	}
 	register(a, operation(http.MethodGet, "/counters", "list-counters", "Performance counters of ports, with what they send and receive; for the provider"),
 		func(ctx context.Context, in *input) (*Output[List[views.PortCounters]], error) {
-			if err := provider(ctx); err != nil {
+			list, err := a.counters(ctx)
+			if err != nil {
 				return nil, err
-			}
-			if a.options.Traffic == nil {
-				return nil, noManager()
-			}
-			list, err := a.options.Traffic.Counters(ctx)
-			switch {
-			case errors.Is(err, views.ErrNotRead):
-				return nil, problem(http.StatusConflict, "conflict", err.Error())
-			case err != nil:
-				return nil, noManager()
 			}
 			if in.Node != "" {
 				g, err := in.Node.Port()
@@ -50,4 +42,39 @@ func (a *api) traffic() {
 			}
 			return fabricList(ctx, a, in.PageParams, all, func(p ranked) string { return fmt.Sprintf("%09d", p.rank) }, func(p ranked) views.PortCounters { return p.PortCounters })
 		})
+	type none struct{}
+	register(a, operation(http.MethodGet, "/map/load", "get-load", "What the cables of GET /map carry, and their errors, in the order of its links; for the provider"),
+		func(ctx context.Context, _ *none) (*Output[Single[views.CableLoad]], error) {
+			list, err := a.counters(ctx)
+			if err != nil {
+				return nil, err
+			}
+			_, facts, err := a.mapFor(ctx)
+			if err != nil {
+				return nil, err
+			}
+			load, err := a.maps.Load(facts, list)
+			if err != nil {
+				return nil, err
+			}
+			return readOne(ctx, a, "", func(s *resource.State) (views.CableLoad, uint64, error) { return *load, s.Last(), nil })
+		})
+}
+
+// counters are the counters of all ports, for the provider.
+func (a *api) counters(ctx context.Context) ([]views.PortCounters, error) {
+	if err := provider(ctx); err != nil {
+		return nil, err
+	}
+	if a.options.Traffic == nil {
+		return nil, noManager()
+	}
+	list, err := a.options.Traffic.Counters(ctx)
+	switch {
+	case errors.Is(err, views.ErrNotRead):
+		return nil, problem(http.StatusConflict, "conflict", err.Error())
+	case err != nil:
+		return nil, noManager()
+	}
+	return list, nil
 }

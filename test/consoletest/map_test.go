@@ -2,6 +2,8 @@ package consoletest
 
 import (
 	"fmt"
+	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -135,5 +137,54 @@ func TestMapByKeyboard(t *testing.T) {
 	p.quiet()
 	if at := p.text(`document.querySelector('.panel h2').textContent`); !slices.ContainsFunc(s.server.Topology().Nodes, func(n *topology.Node) bool { return strings.Contains(at, n.ID) }) {
 		t.Errorf("Enter shows %q: want a device", at)
+	}
+}
+
+// TestLoadOfCables: cables have the colours of what the API says that they carry, and of their errors;
+// boxes have none of it. A class that is pressed is shown alone.
+func TestLoadOfCables(t *testing.T) {
+	need.Long(t, "seconds of a browser")
+	s := withErrors(t)
+	p := s.open(t)
+	for _, mode := range []string{"load", "errors"} {
+		p.find("combobox", "Colour by").choose(map[string]string{"load": "Load of cables", "errors": "Errors on cables"}[mode])
+		p.until(fmt.Sprintf(`ibwarden.drawn().mode === %q && ibwarden.drawn().cables.some(k => k !== 'not read')`, mode))
+		var shown struct {
+			Cables []string
+			Load   map[string]any
+		}
+		p.evaluate(`({cables: ibwarden.drawn().cables, load: ibwarden.map.load})`, &shown) // of one moment: what is carried changes
+		asked := s.item("/map/load")
+		column, got := shown.Load[map[string]string{"load": "percent", "errors": "errors"}[mode]].([]any), shown.Cables
+		if shown.Load["map"] != asked["map"] || len(column) != len(asked["errors"].([]any)) || len(column) != len(got) || !reflect.DeepEqual(shown.Load["errors"], asked["errors"]) {
+			t.Fatalf("the page has %v, the API %v", shown.Load, asked)
+		}
+		classes := map[string]int{}
+		for i, n := range column {
+			want := "not read"
+			switch n := n.(float64); {
+			case n >= 0 && mode == "load":
+				want = fmt.Sprint("load ", math.Ceil(n/20))
+			case n >= 100:
+				want = "errors 2"
+			case n > 0:
+				want = "errors 1"
+			case n == 0:
+				want = "errors 0"
+			}
+			if classes[want]++; got[i] != want {
+				t.Errorf("%s: cable %d is shown as %q, want %q", mode, i, got[i], want)
+			}
+		}
+		if mode == "errors" && classes["errors 1"] != 1 {
+			t.Errorf("%v: want one cable with errors", classes)
+		}
+		p.says(map[string]string{"load": "of its rate|carries nothing", "errors": "no errors"}[mode])
+	}
+	p.evaluate(`document.querySelector('[data-class="errors 1"]').click()`, nil)
+	var dim string
+	p.evaluate(`ibwarden.map.dim`, &dim)
+	if dim != "errors 1" {
+		t.Errorf("%q is shown alone", dim)
 	}
 }

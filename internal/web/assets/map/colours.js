@@ -27,29 +27,22 @@ const verdicts = {'kept-apart': '#3f8f6b', unknown: nobody, unguarded: '#b8a800'
 const loads = ['#c6d3df', '#9ecae1', '#56b4e9', '#0072b2', '#e69f00', '#d55e00']; // from nothing to most
 
 // modes are what the map can be coloured by.
-export const modes = [['party', 'Who shares keys'], ['owner', 'Owner'], ['state', 'State'], ['verdict', 'Verdict'], ['load', 'Load']];
+export const modes = [['party', 'Who shares keys'], ['owner', 'Owner'], ['state', 'State'], ['verdict', 'Verdict'], ['load', 'Load of cables'], ['errors', 'Errors on cables']];
+
+// onCables are the modes in which colours are those of cables.
+export const onCables = new Set(['load', 'errors']);
 
 // classes are the classes of the nodes of a map by one mode: {of: Int16Array by node, list:
-// [{key, name, colour, code, hollow}]}. load has what each node sends, in bytes a second.
-export function classes(map, mode, load = new Map()) {
+// [{key, name, colour, code, hollow}]}.
+export function classes(map, mode) {
   const n = map.nodes.guid.length;
   const of = new Int16Array(n);
-  const list = [], at = new Map();
-  const add = entry => {
-    if (!at.has(entry.key)) {
-      at.set(entry.key, list.length);
-      list.push({hollow: false, code: '', count: 0, ...entry});
-    }
-    const i = at.get(entry.key);
-    list[i].count++;
-    return i;
-  };
+  const {list, add} = counted();
   const names = mode === 'party' ? map.parties.map(plain) : map.owners;
   const codes = mode === 'party' || mode === 'owner' ? codesOf(names) : [];
-  const most = Math.max(1, ...load.values());
   for (let i = 0; i < n; i++) {
     if (mode === 'owner' || mode === 'party') of[i] = add(ownerEntry(map, mode, i, names, codes));
-    else if (mode === 'load') of[i] = add(loadEntry(load.get(map.nodes.guid[i]), most));
+    else if (onCables.has(mode)) of[i] = add({key: 'device', name: 'devices', colour: 'var(--switch)'});
     else {
       const words = mode === 'state' ? map.states : map.verdicts;
       const key = words[map.nodes[mode][i]] ?? 'unknown';
@@ -57,6 +50,30 @@ export function classes(map, mode, load = new Map()) {
     }
   }
   return {of, list};
+}
+
+// cableClasses are those of the cables of a map; load is the answer of GET /map/load, or null.
+export function cableClasses(map, mode, load) {
+  const of = new Int16Array(map.links.a.length);
+  const {list, add} = counted();
+  const entry = mode === 'load' ? loadEntry : errorEntry, column = load ? load[mode === 'load' ? 'percent' : 'errors'] : [];
+  for (let l = 0; l < of.length; l++) of[l] = add(entry(column[l] ?? -1));
+  return {of, list};
+}
+
+// counted is a list of classes that counts what is added to it: add is told an entry, and says where
+// it is in the list.
+function counted() {
+  const list = [], at = new Map();
+  return {list, add: entry => {
+    if (!at.has(entry.key)) {
+      at.set(entry.key, list.length);
+      list.push({hollow: false, code: '', count: 0, ...entry});
+    }
+    const i = at.get(entry.key);
+    list[i].count++;
+    return i;
+  }};
 }
 
 function sign(key) { return {inactive: '!', down: '✕', missing: '✕', drained: '–', fenced: '#', unread: '?', unknown: '?', unenforced: '!', unguarded: '!', violated: '✕'}[key] ?? ''; }
@@ -85,9 +102,16 @@ function codesOf(owners) {
   });
 }
 
-function loadEntry(sends, most) {
-  if (sends === undefined) return {key: 'not read', name: 'not read', colour: nobody, hollow: true, code: ''};
-  const step = sends <= 0 ? 0 : Math.min(loads.length - 1, 1 + Math.floor((loads.length - 1) * sends / most * 0.9999));
-  const from = Math.round(100 * (step - 1) / (loads.length - 1)), to = Math.round(100 * step / (loads.length - 1));
-  return {key: `load ${step}`, name: step === 0 ? 'sends nothing' : `${from} to ${to} % of the most`, colour: loads[step], order: step};
+const notRead = {key: 'not read', name: 'not read', colour: nobody, hollow: true, order: -1};
+
+function loadEntry(percent) {
+  if (percent < 0) return notRead;
+  const step = Math.ceil(percent / 20);
+  return {key: `load ${step}`, name: step === 0 ? 'carries nothing' : `${20 * step - 19} to ${20 * step} % of its rate`, colour: loads[step], order: step};
+}
+
+function errorEntry(errors) {
+  if (errors < 0) return notRead;
+  const step = errors === 0 ? 0 : errors < 100 ? 1 : 2;
+  return {key: `errors ${step}`, name: ['no errors', '1 to 99 errors', '100 errors or more'][step], colour: [loads[0], loads[4], loads[5]][step], order: step};
 }

@@ -4,7 +4,7 @@
 
 import {h, replace} from '../dom.js';
 import {place} from './layout.js';
-import {classes} from './colours.js';
+import {cableClasses, classes, onCables} from './colours.js';
 import {paint} from './paint.js';
 
 const zoomMost = 120; // pixels a unit
@@ -26,7 +26,8 @@ export class FabricMap {
     this.dim = null; // key of the class that is shown alone
     this.path = null; // nodes of a packet's way, in order
     this.mode = 'party';
-    this.load = new Map();
+    this.load = null; // the answer of GET /map/load
+    this.lines = null; // classes of cables, where colours are theirs
     this.map = null;
     this.frames = 0; // drawn so far
     this.fitted = true;
@@ -66,7 +67,7 @@ export class FabricMap {
     if (!before || this.fitted) this.whole();
   }
 
-  // colour chooses what colours say; load is bytes a second by GUID.
+  // colour chooses what colours say; load is the answer of GET /map/load, of this map.
   colour(mode, load = this.load) {
     this.mode = mode;
     this.load = load;
@@ -75,11 +76,15 @@ export class FabricMap {
 
   recolour() {
     if (!this.map) return;
-    this.classes = classes(this.map, this.mode, this.load);
-    if (this.dim && !this.classes.list.some(c => c.key === this.dim)) this.dim = null;
+    this.classes = classes(this.map, this.mode);
+    this.lines = onCables.has(this.mode) ? cableClasses(this.map, this.mode, this.load) : null;
+    if (this.dim && !this.legends().some(c => c.key === this.dim)) this.dim = null;
     this.picture = null;
     this.stale();
   }
+
+  // legends are the classes that the colours stand for.
+  legends() { return (this.lines || this.classes).list; }
 
   // alone shows one class and fades the others; null shows all.
   alone(key) { this.dim = key; this.picture = null; this.stale(); }
@@ -102,7 +107,7 @@ export class FabricMap {
   drawn() {
     if (!this.map) return null;
     const {of, list} = this.classes;
-    return {mode: this.mode, frames: this.frames, nodes: this.map.nodes.guid.map((guid, i) => ({guid, key: list[of[i]].key, colour: list[of[i]].colour, x: this.at.x[i], y: this.at.y[i]}))};
+    return {mode: this.mode, frames: this.frames, cables: this.lines && [...this.lines.of].map(i => this.lines.list[i].key), nodes: this.map.nodes.guid.map((guid, i) => ({guid, key: list[of[i]].key, colour: list[of[i]].colour, x: this.at.x[i], y: this.at.y[i]}))};
   }
 
   resized() {
@@ -304,7 +309,7 @@ function mostPorts(map) {
   return most;
 }
 
-// bundlesOf are the cables between boxes: {a, b: indices of boxes, count, bad}.
+// bundlesOf are the cables between boxes: {a, b: indices of boxes, links, bad}.
 function bundlesOf(map, at) {
   const boxOf = new Map(at.boxes.map((b, i) => [b.group, i]));
   const {a, b, state} = map.links, {group} = map.nodes;
@@ -315,8 +320,8 @@ function bundlesOf(map, at) {
     if (x > y) [x, y] = [y, x];
     const key = x * at.boxes.length + y;
     let bundle = found.get(key);
-    if (!bundle) found.set(key, bundle = {a: x, b: y, count: 0, bad: 0});
-    bundle.count++;
+    if (!bundle) found.set(key, bundle = {a: x, b: y, links: [], bad: 0});
+    bundle.links.push(l);
     if (map.link_states[state[l]] !== 'active') bundle.bad++;
   }
   return [...found.values()];
@@ -326,7 +331,7 @@ function bundlesOf(map, at) {
 export function legend(place, fabricMap) {
   const draw = () => {
     if (!fabricMap.classes) return;
-    const list = [...fabricMap.classes.list].sort((a, b) => (a.order ?? 0) - (b.order ?? 0) || compareNames(a.name, b.name));
+    const list = [...fabricMap.legends()].sort((a, b) => (a.order ?? 0) - (b.order ?? 0) || compareNames(a.name, b.name));
     replace(place, list.map(c => {
       const swatch = h('span', {class: c.hollow ? 'swatch hollow' : 'swatch', 'aria-hidden': 'true'}, c.code);
       swatch.style.background = c.hollow ? 'none' : c.colour;

@@ -75,7 +75,7 @@ function visible(m, view) {
   return list;
 }
 
-function faded(m, i) { return m.dim && m.classes.list[m.classes.of[i]].key !== m.dim; }
+function faded(m, i) { return m.dim && !m.lines && m.classes.list[m.classes.of[i]].key !== m.dim; }
 
 function fill(m, entry) { return entry.colour.startsWith('var') ? m.colours.switch : entry.colour; }
 
@@ -156,9 +156,16 @@ function cables(m, view) {
 function links(c, m, near) {
   const {a, b, state} = m.map.links, bad = [], own = [];
   const is = name => l => m.map.link_states[state[l]] === name;
-  if (near) {
+  if (near && m.lines) {
+    for (const [i, entry] of m.lines.list.entries()) {
+      if (m.dim && m.dim !== entry.key) continue;
+      const its = l => m.lines.of[l] === i;
+      stroke(c, m, near.whole.filter(its), entry.colour, entry.order > 0 ? 2 : 1, entry.hollow);
+      stubs(c, m, near.cut.filter(its), entry.colour);
+    }
+  } else if (near) {
     stroke(c, m, near.whole.filter(is('active')), m.colours.link, 1, false);
-    stubs(c, m, near.cut.filter(is('active')));
+    stubs(c, m, near.cut.filter(is('active')), m.colours.link);
   }
   for (let l = 0; l < a.length; l++) {
     if (bad.length < badMost && m.map.link_states[state[l]] !== 'active') bad.push(l);
@@ -184,8 +191,8 @@ function stroke(c, m, list, colour, pixels, dashed) {
 }
 
 // stubs are the beginnings of cables that lead out of the view, where these are many.
-function stubs(c, m, list) {
-  c.strokeStyle = m.colours.link;
+function stubs(c, m, list, colour) {
+  c.strokeStyle = colour;
   c.lineWidth = 1 / m.view.scale;
   c.beginPath();
   for (const l of list) {
@@ -199,15 +206,24 @@ function stubs(c, m, list) {
   c.stroke();
 }
 
+// worst is the colour of the cable of some that carries most, or has most errors.
+function worst(m, links) {
+  const {of, list} = m.lines;
+  const order = l => (m.dim && m.dim !== list[of[l]].key ? -2 : list[of[l]].order);
+  const l = links.reduce((most, x) => (order(x) > order(most) ? x : most));
+  return order(l) === -2 ? m.colours.line : list[of[l]].colour;
+}
+
 // bundles are drawn from box to box, wider the more cables they have.
 function bundles(c, m) {
   c.strokeStyle = m.colours.link;
   c.globalAlpha = m.bundles.length > 400 ? 0.25 : 0.6;
   for (const b of m.bundles) {
+    if (m.lines) c.strokeStyle = worst(m, b.links);
     const from = m.at.boxes[b.a], to = m.at.boxes[b.b];
     const [up, down] = from.y <= to.y ? [from, to] : [to, from];
     const x2 = down.x + down.width / 2, x1 = Math.min(Math.max(x2, up.x + 1), up.x + up.width - 1);
-    c.lineWidth = Math.min(6, 0.6 + Math.log2(b.count) / 2) / m.view.scale;
+    c.lineWidth = Math.min(6, 0.6 + Math.log2(b.links.length) / 2) / m.view.scale;
     c.beginPath();
     c.moveTo(x1, up.top ? up.y + up.height : up.y + up.height / 2);
     c.lineTo(x2, up.top ? down.y : down.y + down.height / 2);

@@ -4,7 +4,7 @@
 import {count, field, h, mark, notify, replace, settle, table, time} from '../dom.js';
 import * as api from '../api.js';
 import {FabricMap, legend} from '../map/map.js';
-import {modes} from '../map/colours.js';
+import {modes, onCables} from '../map/colours.js';
 import {devicePanel} from './device.js';
 
 const rereadAfter = 400; // ms from an event to the next read of the map
@@ -34,7 +34,7 @@ class FabricPage {
     this.panel = h('section', {class: 'panel side', 'aria-label': 'What was chosen'});
     this.summary = h('p', {class: 'summary'});
     this.cables = h('div');
-    this.mode = h('select', {onchange: () => this.recolour(this.mode.value)}, modes.filter(([m]) => app.provider || m !== 'load').map(([m, t]) => h('option', {value: m}, t)));
+    this.mode = h('select', {onchange: () => this.recolour(this.mode.value)}, modes.filter(([m]) => app.provider || !onCables.has(m)).map(([m, t]) => h('option', {value: m}, t)));
     this.search = h('input', {type: 'search', autocomplete: 'off', placeholder: 'Name, GUID or LID', oninput: () => this.find(), onkeydown: e => this.searchKey(e)});
     this.found = h('ul', {class: 'found', id: 'found', 'aria-label': 'Devices found'});
     window.ibwarden.drawn = () => this.map.drawn();
@@ -71,7 +71,7 @@ class FabricPage {
       if (this.app.provider) this.readCables();
       if (this.refresh) this.refresh();
     }
-    if (this.mode.value === 'load') await this.readLoad();
+    if (onCables.has(this.mode.value)) await this.readLoad();
   }
 
   summarise(map) {
@@ -100,18 +100,17 @@ class FabricPage {
   }
 
   async recolour(mode) {
-    if (mode === 'load') await this.readLoad();
+    if (onCables.has(mode)) await this.readLoad();
     this.map.colour(mode);
     this.drawLegend();
   }
 
+  // readLoad reads what the cables of the map carry; of another map, that the next reading brings, it
+  // shows nothing.
   async readLoad() {
     try {
-      const load = new Map();
-      for (const p of await api.all('/counters', {order: 'sends'}, {background: true})) {
-        if (p.sends !== undefined) load.set(p.node, (load.get(p.node) ?? 0) + p.sends);
-      }
-      this.map.colour('load', load);
+      const load = await api.item('/map/load', {}, {background: true});
+      this.map.colour(this.mode.value, load.map === this.etag ? load : null);
       this.drawLegend();
     } catch (e) {
       notify(e.message, 'bad');
