@@ -12,10 +12,15 @@ import history from './pages/history.js';
 import managers from './pages/managers.js';
 import eventsPage from './pages/events.js';
 import traffic from './pages/traffic.js';
+import {showKeys} from './parts/keys.js';
+import {openPalette} from './parts/palette.js';
 
 // Each page: its name in the hash, its title, render(main, params, app), and provider: true
 // where tenants have nothing to see.
 const pages = [fabric, tenants, change, why, proof, history, managers, eventsPage, traffic];
+
+// offered are the pages for whoever is logged in.
+const offered = () => pages.filter(p => app.provider || !p.provider);
 
 const statusEvery = 5000; // ms between two reads of how things are, beside events
 
@@ -109,12 +114,13 @@ function frame() {
     [['', 'As the system'], ['light', 'Light'], ['dark', 'Dark']].map(([v, t]) => h('option', {value: v}, t)));
   themes.value = theme();
   const who = app.session;
-  replace(live.nav, pages.filter(p => app.provider || !p.provider).map(p => h('li', {}, link(toHash(p.name), p.title))));
+  replace(live.nav, offered().map(p => h('li', {}, link(toHash(p.name), p.title))));
   replace(root,
     h('a', {class: 'skip', href: '#main', onclick: e => { e.preventDefault(); live.main.focus(); }}, 'Go to the content'),
     h('header', {class: 'top'},
       h('span', {class: 'brand'}, 'ibwarden'),
       h('span', {class: 'state', role: 'status'}, live.verdict, ' ', live.read), live.stream,
+      h('button', {type: 'button', title: 'Ctrl K', onclick: palette}, 'Find …'),
       h('span', {class: 'who'}, who.provider ? 'provider' : `tenant ${who.tenant}`, who.read_only ? ', read only' : '', ` (${who.name})`),
       themes, button('Log out', async () => { await api.logout(); loginPage('You have logged out.'); })),
     h('nav', {class: 'pages', 'aria-label': 'Pages'}, live.nav),
@@ -140,6 +146,7 @@ const soon = settle(() => { if (app.session) readStatus(); }, 300);
 
 function stop() {
   leave();
+  for (const d of document.querySelectorAll('dialog[open]')) d.close('no');
   stopEvents();
   clearTimeout(statusTimer);
   app.session = null;
@@ -178,7 +185,7 @@ async function route() {
   if (!app.session) return;
   leave();
   const [name, query = ''] = location.hash.replace(/^#\/?/, '').split('?');
-  const page = pages.find(p => p.name === name && (app.provider || !p.provider)) || pages[0];
+  const page = offered().find(p => p.name === name) || pages[0];
   const params = Object.fromEntries(new URLSearchParams(query));
   for (const a of live.nav.querySelectorAll('a')) {
     if (a.getAttribute('href') === toHash(page.name)) a.setAttribute('aria-current', 'page');
@@ -211,9 +218,16 @@ api.onAge(why => {
 });
 window.addEventListener('hashchange', () => { if (!takeCode()) route(); });
 
-// Keys: / goes to the first search of the page, g and a digit to a page.
+const palette = () => openPalette(app, offered());
+
+// Keys (parts/keys.js): / goes to the first search of the page, g and a digit to a page.
 let wentG = 0;
 document.addEventListener('keydown', e => {
+  if (app.session && e.key.toLowerCase() === 'k' && (e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey) {
+    e.preventDefault();
+    if (!document.querySelector('dialog[open]')) palette();
+  }
+  if (app.session && e.key === '?' && !e.target.closest('input, select, textarea, dialog')) showKeys();
   if (e.ctrlKey || e.altKey || e.metaKey || e.target.closest('input, select, textarea, [contenteditable], dialog, canvas')) return;
   if (e.key === '/') {
     const search = document.querySelector('main input[type=search]');
