@@ -124,6 +124,11 @@ func (p *page) hear(event any) {
 			_, _ = command(p, cdppage.HandleJavaScriptDialog, cdppage.HandleJavaScriptDialogParams{})
 		}()
 	case *network.EventRequestWillBeSent:
+		if e.Type == network.ResourceTypeDocument { // what the page before it waited for is given up
+			p.mu.Lock()
+			clear(p.waiting)
+			p.mu.Unlock()
+		}
 		p.asked(e.RequestID, e.Request.URL)
 	case *network.EventLoadingFinished:
 		p.ended(e.RequestID, int64(e.EncodedDataLength))

@@ -59,6 +59,7 @@ const app = {
 window.ibwarden = {app, drawn: () => null};
 
 let leaving = []; // what ends when the page is left
+let take = null; // how the page takes other parameters without being drawn anew, if it can
 let stopEvents = () => {};
 let live; // the parts of the frame that change
 let statusTimer = 0;
@@ -155,6 +156,7 @@ function stop() {
 
 function leave() {
   for (const f of leaving.splice(0)) f();
+  take = null;
   window.ibwarden.drawn = () => null;
 }
 
@@ -183,10 +185,15 @@ async function start() {
 // route shows the page of the hash: #/why?from=a&to=b.
 async function route() {
   if (!app.session) return;
-  leave();
   const [name, query = ''] = location.hash.replace(/^#\/?/, '').split('?');
   const page = offered().find(p => p.name === name) || pages[0];
   const params = Object.fromEntries(new URLSearchParams(query));
+  if (take && live.main.dataset.page === page.name) {
+    await take(params).catch(e => notify(e.message, 'bad'));
+    live.main.querySelector('.page').dataset.ready = 'true';
+    return;
+  }
+  leave();
   for (const a of live.nav.querySelectorAll('a')) {
     if (a.getAttribute('href') === toHash(page.name)) a.setAttribute('aria-current', 'page');
     else a.removeAttribute('aria-current');
@@ -201,8 +208,12 @@ async function route() {
   try {
     const end = await page.render(body, params, app);
     if (typeof end === 'function') {
-      if (live.main.contains(body)) leaving.push(end);
-      else end();
+      if (live.main.contains(body)) {
+        leaving.push(end);
+        take = end.take;
+      } else {
+        end();
+      }
     }
   } catch (e) {
     if (e.status !== 401 && live.main.contains(body)) replace(body, h('p', {class: 'fault', role: 'alert'}, e.message), button('Try again', route));

@@ -6,7 +6,7 @@
 // [data-do=ports] shows its ports; [data-ports] is their table, its cells with data-from,
 // data-to and data-talk.
 
-import {button, count, facts, h, link, mark, notify, replace, settle, time, toHash, unique} from '../dom.js';
+import {button, count, facts, h, link, mark, notify, remember, replace, settle, time, toHash, unique} from '../dom.js';
 import * as api from '../api.js';
 import {allPorts} from './portbox.js';
 import {label} from './ports.js';
@@ -18,14 +18,18 @@ const portsMost = 100; // rows and columns of ports at once: 10,000 cells are dr
 
 const verdictKinds = {'kept-apart': 'good', unknown: 'unknown', unenforced: 'warn', violated: 'bad'};
 
-// matrix shows the matrix in a place of a page, and keeps it fresh.
-export async function matrix(place, app) {
+// matrix shows the matrix in a place of the page Tenants, and keeps it fresh. The cell that is open
+// stands in the address: a and b are its parties, ports the row and column from which their
+// ports are shown.
+export async function matrix(place, app, params) {
   const m = {app, place, table: h('div'), said: h('p', {role: 'status'}), cell: h('div'), text: '', at: [0, 0]};
   replace(place, h('section', {class: 'panel matrix'}, h('h2', {}, 'Who can talk with whom'),
     h('p', {class: 'hint'}, 'Each cell is two parties: tenants with ports, and other end ports with the same keys. Arrow keys walk the cells, Enter opens one, Escape goes back to it.'),
     key(), m.said, m.table, m.cell));
   m.cell.addEventListener('keydown', e => back(m, e));
   await read(m);
+  const at = m.grid ? [params.a, params.b].map(name => m.grid.parties.findIndex(p => p.name === name)) : [-1];
+  if (!at.includes(-1)) openCell(m, ...at, params.ports);
   const soon = settle(() => read(m).catch(e => { if (e.status !== 401) notify(e.message, 'bad'); }), rereadAfter);
   app.onEvent(() => soon());
 }
@@ -121,9 +125,14 @@ function walk(body, at, rows, columns, open) {
   });
 }
 
-// openCell tells all that is known of a cell below the matrix.
-function openCell(m, i, j) {
+// openCell tells all that is known of a cell below the matrix; from is where its ports are shown
+// from, "0,0", if they are.
+function openCell(m, i, j, from = '') {
   const g = m.grid, c = g.at(i, j), a = g.parties[i], b = g.parties[j];
+  remember('tenants', {a: a.name, b: b.name, ports: from}, true);
+  cellAt(m.body, ...m.at).tabIndex = -1;
+  Object.assign(m.at, [i, j]);
+  cellAt(m.body, i, j).tabIndex = 0;
   for (const td of m.body.querySelectorAll('[aria-selected]')) td.removeAttribute('aria-selected');
   cellAt(m.body, i, j).setAttribute('aria-selected', 'true');
   const title = h('h3', {tabindex: '-1'}, `${sentence(g, i, j)}.`);
@@ -143,12 +152,15 @@ function openCell(m, i, j) {
       [a, b].filter((p, k, list) => p.kind === 'tenant' && list.indexOf(p) === k).map(p => link(toHash('tenants', {name: p.name}), `Tenant ${p.name}`))),
     ports));
   title.focus();
+  const [row, column] = from.split(',').map(n => Math.max(0, parseInt(n, 10) || 0));
+  if (from) showPorts(m, ports, a, b, row, column).catch(e => notify(e.message, 'bad'));
 }
 
 // back goes from what was opened back to its cell.
 function back(m, e) {
   if (e.key !== 'Escape' || !m.cell.firstChild) return;
   replace(m.cell);
+  remember('tenants', {a: '', b: '', ports: ''}, true);
   cellAt(m.body, ...m.at).focus();
 }
 
@@ -177,6 +189,7 @@ function whyLink(from, to) { return link(toHash('why', {from, to}), 'Why', h('sp
 
 // showPorts is the matrix of the ports of two parties, from a row and a column on.
 async function showPorts(m, place, a, b, row = 0, column = 0) {
+  remember('tenants', {ports: `${row},${column}`}, true);
   const answer = await api.get('/matrix/ports', {a: a.name, b: b.name, limit: portsMost, row, column});
   const p = answer.item || answer;
   if (!p.rows.length || !p.columns.length) {
