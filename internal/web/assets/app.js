@@ -59,7 +59,7 @@ const app = {
 window.ibwarden = {app, drawn: () => null};
 
 let leaving = []; // what ends when the page is left
-let take = null; // how the page takes other parameters without being drawn anew, if it can
+let take = null; // how the page takes other parameters without being drawn again, if it can
 let stopEvents = () => {};
 let live; // the parts of the frame that change
 let statusTimer = 0;
@@ -99,7 +99,7 @@ function loginPage(reason = '') {
   const form = h('form', {class: 'login', onsubmit: e => { e.preventDefault(); go(); }},
     h('h1', {}, 'ibwarden'), reason ? h('p', {class: 'reason', role: 'status'}, reason) : null,
     secret, h('div', {class: 'actions'}, h('button', {type: 'submit', class: 'primary'}, 'Log in')),
-    h('p', {class: 'hint'}, 'The token leaves this page only once, for a session that ends after 30 minutes without use, after 8 hours, or when this tab is closed.'));
+    h('p', {class: 'hint'}, 'The token leaves this page only once, for a session that ends after 30 minutes without use, after 8 hours, or with the last tab of the console.'));
   document.title = 'Log in · ibwarden';
   replace(root, h('main', {class: 'center'}, form));
   secret.control.focus();
@@ -161,10 +161,15 @@ function leave() {
 }
 
 async function start() {
+  stop();
   try {
     app.session = {...api.session(), ...await api.get('/session')};
   } catch (e) {
     loginPage(e.status === 401 ? 'Your session has ended.' : e.message);
+    return;
+  }
+  if (!api.session()) { // another tab has logged out meanwhile
+    loginPage('You have logged out in another tab.');
     return;
   }
   frame();
@@ -221,7 +226,7 @@ async function route() {
   if (live.main.contains(body)) body.dataset.ready = 'true';
 }
 
-api.onEnd(() => { if (app.session) loginPage('Your session has ended: log in again.'); });
+api.onEnd(why => { if (app.session) loginPage(why); });
 api.onAge(why => {
   if (!live) return;
   live.aged.hidden = !why;
@@ -266,5 +271,9 @@ function takeCode() {
 
 if (!takeCode()) {
   if (api.session()) start();
-  else loginPage();
+  else api.join().then(why => {
+    if (app.session || root.firstChild) return; // a code was entered meanwhile
+    if (api.session()) start();
+    else loginPage(why);
+  });
 }
