@@ -1,5 +1,7 @@
 // Building blocks of pages. Text becomes text, never markup: no string is parsed as HTML.
 
+import {tableSaver} from './save.js';
+
 // h makes an element. props are attributes; those that begin with "on" are listeners, a
 // value of false, null or undefined leaves one out, and true sets it empty. Children are
 // nodes, texts, and lists of them.
@@ -121,7 +123,7 @@ export function remember(page, changes, step = false) {
 // table is a table with a caption. columns are {title, cell(row), class, number, sort(row)};
 // head(row), if the first column is one, makes it the header of its row. The address keeps the order
 // of the table that was sorted last. What is wider than the page scrolls
-// in a region that the keyboard reaches. It has update(rows).
+// in a region that the keyboard reaches, and it can be saved. It has update(rows).
 export function table(caption, columns, rows = [], {empty = 'None.', hideCaption = false, onrow = null} = {}) {
   const body = h('tbody');
   const [, down, by] = /^(-?)(.*)$/s.exec((params().sort || '').startsWith(`${caption}: `) ? params().sort.slice(caption.length + 2) : '');
@@ -142,6 +144,7 @@ export function table(caption, columns, rows = [], {empty = 'None.', hideCaption
   let current = rows;
   const draw = () => {
     let list = current;
+    saver.hidden = list.length === 0;
     if (order) {
       const by = order.column.sort;
       list = [...current].sort((a, b) => {
@@ -162,10 +165,11 @@ export function table(caption, columns, rows = [], {empty = 'None.', hideCaption
       return tr;
     }));
   };
-  draw();
   const id = unique('caption');
-  const box = h('div', {class: 'table', tabindex: '0', role: 'region', 'aria-labelledby': id},
-    h('table', {}, h('caption', {id, class: hideCaption ? 'hidden' : null}, caption), h('thead', {}, h('tr', {}, heads)), body));
+  const whole = h('table', {}, h('caption', {id, class: hideCaption ? 'hidden' : null}, caption), h('thead', {}, h('tr', {}, heads)), body);
+  const saver = tableSaver(caption, whole);
+  const box = h('div', {class: 'table', tabindex: '0', role: 'region', 'aria-labelledby': id}, whole, saver);
+  draw();
   box.update = list => { current = list; draw(); };
   return box;
 }

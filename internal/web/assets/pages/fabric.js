@@ -5,6 +5,7 @@ import {count, field, h, mark, notify, remember, replace, settle, table, time} f
 import * as api from '../api.js';
 import {FabricMap, legend} from '../map/map.js';
 import {modes} from '../map/colours.js';
+import {pictureSaver} from '../save.js';
 import {devicePanel} from './device.js';
 
 const rereadAfter = 400; // ms from an event to the next read of the map
@@ -50,7 +51,7 @@ class FabricPage {
       h('div', {class: 'row maptools'}, field('Search', this.search), field('Colour by', this.mode),
         h('div', {class: 'zooms', role: 'group', 'aria-label': 'Zoom'}, zooms.map(([t, label, f]) => h('button', {type: 'button', 'aria-label': label, title: label, onclick: f}, t)))),
       this.found, this.spoken, this.summary,
-      h('div', {class: 'mapside'}, h('div', {}, this.map.element, this.legend), this.panel),
+      h('div', {class: 'mapside'}, h('div', {}, this.map.element, pictureSaver('Map of the fabric', this.map.canvas), this.legend), this.panel),
       this.cables);
     this.nothing();
     await this.read();

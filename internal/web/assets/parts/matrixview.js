@@ -10,6 +10,7 @@ import {button, count, facts, h, link, mark, notify, remember, replace, settle, 
 import * as api from '../api.js';
 import {allPorts} from './portbox.js';
 import {label} from './ports.js';
+import {tableSaver} from '../save.js';
 import {asSentence} from './words.js';
 import {grid, isBad, look, sentence, step, talks, totals} from './matrix.js';
 
@@ -78,16 +79,17 @@ function draw(m) {
   m.body = body;
   const open = td => openCell(m, Number(td.dataset.row), Number(td.dataset.column));
   walk(body, m.at, n, n, open);
-  replace(m.table, h('div', {class: 'table cells'}, h('table', {role: 'grid', 'data-matrix': true, 'aria-labelledby': id},
+  const whole = h('table', {role: 'grid', 'data-matrix': true, 'aria-labelledby': id},
     h('caption', {id, class: 'hidden'}, 'Who can talk with whom'),
-    h('thead', {}, h('tr', {}, h('td', {}), g.parties.map(p => h('th', {scope: 'col', class: p.kind, title: p.name}, h('span', {}, p.name))))), body)));
+    h('thead', {}, h('tr', {}, h('td', {'data-word': 'Party'}), g.parties.map(p => h('th', {scope: 'col', class: p.kind, title: p.name}, h('span', {}, p.name))))), body);
+  replace(m.table, h('div', {class: 'table cells'}, whole), tableSaver('Who can talk with whom', whole));
   if (focused) cellAt(body, ...m.at).focus();
 }
 
 function cellOf(g, i, j, at) {
   const c = g.at(i, j), l = look(c);
   return h('td', {
-    role: 'gridcell', tabindex: i === at[0] && j === at[1] ? '0' : '-1', class: `${l.kind}${i === j ? ' own' : ''}`, title: sentence(g, i, j), 'aria-label': sentence(g, i, j),
+    role: 'gridcell', tabindex: i === at[0] && j === at[1] ? '0' : '-1', class: `${l.kind}${i === j ? ' own' : ''}`, title: sentence(g, i, j), 'aria-label': sentence(g, i, j), 'data-word': l.word,
     'data-row': i, 'data-column': j, 'data-a': c && c.a, 'data-b': c && c.b, 'data-talk': c && c.talk, 'data-pairs': c && c.pairs, 'data-talking': c && c.talking, 'data-verdict': c && c.verdict,
   }, l.sign);
 }
@@ -203,12 +205,13 @@ async function showPorts(m, place, a, b, row = 0, column = 0) {
   const id = unique('ports');
   const part = (name, list, more, from) => (more || from ? `${from + 1} to ${from + list.length} of ${from + list.length + more} ports of ${name}` : '');
   const turn = (text, r, c) => button(text, async () => { await showPorts(m, place, a, b, Math.max(0, r), Math.max(0, c)); place.querySelector('[data-ports]').scrollIntoView({block: 'nearest'}); });
+  const title = `Ports of ${a.name} and of ${b.name}`;
+  const whole = h('table', {role: 'grid', 'data-ports': true, 'aria-labelledby': id}, h('caption', {id}, title),
+    h('thead', {}, h('tr', {}, h('td', {'data-word': 'Port'}), p.columns.map(c => h('th', {scope: 'col'}, h('span', {}, c.name))))), body);
   replace(place, said, h('p', {class: 'hint'}, [part(a.name, p.rows, p.rows_more || 0, row), part(b.name, p.columns, p.columns_more || 0, column)].filter(Boolean).join(', ')),
     h('div', {class: 'actions'}, row ? turn('Rows before', row - portsMost, column) : null, p.rows_more ? turn('Rows after', row + portsMost, column) : null,
       column ? turn('Columns before', row, column - portsMost) : null, p.columns_more ? turn('Columns after', row, column + portsMost) : null),
-    h('div', {class: 'table cells'}, h('table', {role: 'grid', 'data-ports': true, 'aria-labelledby': id},
-      h('caption', {id}, `Ports of ${a.name} and of ${b.name}`),
-      h('thead', {}, h('tr', {}, h('td', {}), p.columns.map(c => h('th', {scope: 'col'}, h('span', {}, c.name))))), body)));
+    h('div', {class: 'table cells'}, whole), tableSaver(title, whole));
 }
 
 // portCell is two ports: over which partitions they can talk, or why they cannot.
@@ -217,5 +220,5 @@ function portCell(r, c, cell, i, j) {
   const l = self ? {sign: '', word: 'the same port', kind: 'plain'} : look({verdict: 'kept-apart', ...cell});
   const more = cell.reason || (cell.partitions || []).join(', ') || (cell.talk === 'none' && !self ? 'they share no partition' : '');
   const text = self ? `${r.name}: the same port` : `${r.name} and ${c.name}: ${{none: 'cannot talk', all: 'can talk'}[l.word] || l.word}${more ? `: ${more}` : ''}`;
-  return h('td', {role: 'gridcell', tabindex: i === 0 && j === 0 ? '0' : '-1', class: l.kind, title: text, 'aria-label': text, 'data-row': i, 'data-column': j, 'data-from': r.guid, 'data-to': c.guid, 'data-talk': cell.talk, 'data-verdict': cell.verdict}, l.sign);
+  return h('td', {role: 'gridcell', tabindex: i === 0 && j === 0 ? '0' : '-1', class: l.kind, title: text, 'aria-label': text, 'data-word': l.word, 'data-row': i, 'data-column': j, 'data-from': r.guid, 'data-to': c.guid, 'data-talk': cell.talk, 'data-verdict': cell.verdict}, l.sign);
 }
