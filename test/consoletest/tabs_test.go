@@ -1,6 +1,7 @@
 package consoletest
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -143,7 +144,7 @@ func (s *site) refused(secret string) error {
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusUnauthorized {
-		return &http.ProtocolError{ErrorString: answer.Status}
+		return fmt.Errorf("the service answers %s", answer.Status)
 	}
 	return nil
 }

@@ -123,8 +123,8 @@ export function remember(page, changes, step = false) {
 // table is a table with a caption. columns are {title, cell(row), class, number, sort(row)};
 // head(row), if the first column is one, makes it the header of its row. The address keeps the order
 // of the table that was sorted last. What is wider than the page scrolls
-// in a region that the keyboard reaches, and it can be saved. It has update(rows).
-export function table(caption, columns, rows = [], {empty = 'None.', hideCaption = false, onrow = null} = {}) {
+// in a region that the keyboard reaches, and it can be saved unless save is false. It has update(rows).
+export function table(caption, columns, rows = [], {empty = 'None.', hideCaption = false, onrow = null, save = true} = {}) {
   const body = h('tbody');
   const [, down, by] = /^(-?)(.*)$/s.exec((params().sort || '').startsWith(`${caption}: `) ? params().sort.slice(caption.length + 2) : '');
   const sorted = columns.find(c => c.sort && c.title === by);
@@ -144,7 +144,7 @@ export function table(caption, columns, rows = [], {empty = 'None.', hideCaption
   let current = rows;
   const draw = () => {
     let list = current;
-    saver.hidden = list.length === 0;
+    saver.hidden = !save || list.length === 0;
     if (order) {
       const by = order.column.sort;
       list = [...current].sort((a, b) => {

@@ -5,7 +5,7 @@
 
 import {button, h, svg} from './dom.js';
 
-const headRoom = 26; // units above a drawing, for its title
+const lineRoom = 18; // units above a drawing, for each line of its title
 const revokeAfter = 10000; // ms from the beginning of a download until its content may go
 
 // styles of a drawing that come from the style sheet, which its file does not have.
@@ -74,8 +74,8 @@ export function tableSaver(what, table) {
     saves(what, 'csv', () => new Blob([csv(cells(table))], {type: 'text/csv'})), saves(what, 'json', () => new Blob([json(cells(table))], {type: 'application/json'})));
 }
 
-// pictureSaver is the control that saves a canvas or a drawing; title is what stands above it.
-export function pictureSaver(what, element, title = what) {
+// pictureSaver is the control that saves a canvas or a drawing; title has the lines above it.
+export function pictureSaver(what, element, title = [what]) {
   const of = element instanceof HTMLCanvasElement ? ['png', () => new Promise(done => element.toBlob(done))] : ['svg', () => new Blob([drawing(element, title)], {type: 'image/svg+xml'})];
   return h('details', {class: 'save'}, h('summary', {}, 'Save', h('span', {class: 'hidden'}, ` ${what}`)), saves(what, ...of));
 }
@@ -90,12 +90,13 @@ function drawing(element, title) {
     e.removeAttribute('class');
   }
   const {x, y, width, height} = element.viewBox.baseVal;
-  const box = {x, y: y - headRoom, width, height: height + headRoom};
+  const room = title.length * lineRoom + lineRoom / 2;
+  const box = {x, y: y - room, width, height: height + room};
   const {color, fontFamily} = getComputedStyle(element);
   const panel = getComputedStyle(element.closest('.panel') || document.documentElement).backgroundColor;
   for (const [name, value] of Object.entries({viewBox: Object.values(box).join(' '), width: box.width, height: box.height})) copy.setAttribute(name, value);
   copy.removeAttribute('preserveAspectRatio');
-  copy.prepend(svg('title', {}, title), svg('desc', {}, element.getAttribute('aria-label') || ''), svg('rect', {...box, fill: panel}),
-    svg('text', {x: x + 6, y: y - headRoom / 3, fill: color, 'font-family': fontFamily, 'font-size': '12'}, title));
+  copy.prepend(svg('title', {}, title.join(', ')), svg('desc', {}, element.getAttribute('aria-label') || ''), svg('rect', {...box, fill: panel}),
+    ...title.map((line, i) => svg('text', {x: x + 6, y: y - room + (i + 1) * lineRoom, fill: color, 'font-family': fontFamily, 'font-size': '12'}, line)));
   return new XMLSerializer().serializeToString(copy);
 }

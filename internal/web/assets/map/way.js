@@ -7,7 +7,8 @@ import {FabricMap} from './map.js';
 
 let last = null; // the map that was read last, with its ETag
 
-async function latest() {
+// latest is the map as it is now; what is known of it is not read again.
+export async function latest() {
   const next = await api.fresh('/map', {}, last ? last.etag : '');
   if (next) last = next;
   return last;

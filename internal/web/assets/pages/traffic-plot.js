@@ -56,7 +56,7 @@ export function plot(title, points, series, text) {
     h('div', {class: 'axes'}, h('span', {class: 'most', 'aria-hidden': 'true'}, text(most)), whole,
       h('div', {class: 'times', 'aria-hidden': 'true'}, h('span', {}, `${ago(points[0].at)} ago`), h('span', {}, 'now'))),
     h('p', {class: 'legend'}, series.map((s, i) => h('span', {}, svg('svg', {viewBox: '0 0 30 8', width: 30, height: 8, 'aria-hidden': 'true'}, svg('path', {d: 'M0 4H30', class: `line ${i ? 'second' : 'first'}`})), ` ${s.title}: ${last(s)} `))),
-    pictureSaver(`Plot: ${title}`, whole, `${title}, up to ${text(most)}; ${series.map(s => s.title).join(', and dashed ')}; ${stamp(new Date(points[0].at))} to ${stamp(new Date(points.at(-1).at))}`),
+    pictureSaver(`Plot: ${title}`, whole, [`${title}, up to ${text(most)}`, `${series.map(s => s.title).join(', and dashed ')}; ${stamp(new Date(points[0].at))} to ${stamp(new Date(points.at(-1).at))}`]),
     h('details', {}, h('summary', {}, 'As a table'), table(title, [
       {title: 'When', cell: p => stamp(new Date(p.at))},
       ...series.map(s => ({title: s.title, number: true, cell: p => p[s.name] === undefined || p[s.name] === null ? 'not known' : text(p[s.name])})),

@@ -20,10 +20,10 @@ export const keys = [
 // showKeys lists the keys in a dialog.
 export function showKeys() {
   const id = unique('keys');
-  const d = h('dialog', {'aria-labelledby': id, onclose: () => d.remove()}, h('h2', {id}, 'Keys'),
+  const d = h('dialog', {class: 'keys', 'aria-labelledby': id, onclose: () => d.remove()}, h('h2', {id, tabindex: '-1', autofocus: true}, 'Keys'),
     table('Keys', [
       {title: 'Key', cell: k => h('kbd', {}, k[0])}, {title: 'Where', cell: k => k[1]}, {title: 'What it does', cell: k => k[2]},
-    ], keys, {hideCaption: true}),
+    ], keys, {hideCaption: true, save: false}),
     h('div', {class: 'actions'}, h('button', {type: 'button', class: 'primary', onclick: () => d.close()}, 'Close')));
   document.body.append(d);
   d.showModal();

@@ -3,6 +3,7 @@
 
 import {field, h, replace, toHash} from '../dom.js';
 import * as api from '../api.js';
+import {latest} from '../map/way.js';
 import {combo} from './combo.js';
 import {showKeys} from './keys.js';
 import {find, guid, label, named} from './ports.js';
@@ -62,7 +63,7 @@ function revisionEntry(r) {
 // read fills what the palette finds, kind by kind, and calls changed after each answer.
 async function read(app, known, changed) {
   const parts = [
-    api.get('/map').then(devices),
+    latest().then(devices),
     allPorts().then(ports => { known.ports = ports; return ports.list.map(portEntry); }),
     api.all('/tenants').then(list => list.map(t => entry(t.name, 'tenant', toHash('tenants', {name: t.name})))),
     api.all('/partitions').then(list => list.map(p => partitionEntry(p, app))),
