@@ -137,8 +137,9 @@ func TestLogin(t *testing.T) {
 		p := newPage(t, s.base())
 		p.expect("status of 401")
 		p.visit("/console/")
+		secret := p.find("textbox", "Token")
 		p.accessible("login")
-		p.find("textbox", "Token").fill("let me in")
+		secret.fill("let me in")
 		p.find("button", "Log in").click()
 		p.says("Want a token as ibwarden tenant token create prints it")
 		p.find("textbox", "Token").fill("ibw_" + strings.Repeat("A", 43))
@@ -179,6 +180,7 @@ func TestSessionsEnd(t *testing.T) {
 		p.says("the service does not answer")
 		p.accessible("the service is away")
 		s.start()
+		s.verdict("isolated.*")
 		p.says("Your session has ended") // it was in the memory of the process
 		p.visit("/console/#code=" + s.do("POST", "/logins", js{})["code"].(string))
 		p.ready()

@@ -47,12 +47,23 @@ type ask struct {
 	path string
 }
 
-// newPage opens a tab for the server at base.
+// newPage opens a tab for the server at base, as if in a browser of its own.
 func newPage(t testing.TB, base string) *page {
+	t.Helper()
+	return newTab(t, chromium(t), base, chromedp.WithNewBrowserContext())
+}
+
+// tab opens another tab of the browser of a page, for the server at base.
+func (p *page) tab(base string) *page {
+	p.Helper()
+	return newTab(p.TB, p.ctx, base)
+}
+
+func newTab(t testing.TB, parent context.Context, base string, options ...chromedp.ContextOption) *page {
 	t.Helper()
 	p := &page{TB: t, base: base, requests: map[string]int{}, waiting: map[network.RequestID]string{}}
 	var end context.CancelFunc
-	p.ctx, end = chromedp.NewContext(chromium(t), chromedp.WithNewBrowserContext())
+	p.ctx, end = chromedp.NewContext(parent, options...)
 	t.Cleanup(func() {
 		if t.Failed() {
 			p.Logf("the page is at %s and says:\n%s", p.text("location.href"), p.said())
@@ -125,6 +136,10 @@ func (p *page) hear(event any) {
 		}()
 	case *network.EventRequestWillBeSent:
 		p.asked(e.RequestID, e.Request.URL)
+	case *cdppage.EventFrameNavigated: // of what the page before waited for, nothing more is told
+		p.mu.Lock()
+		clear(p.waiting)
+		p.mu.Unlock()
 	case *network.EventLoadingFinished:
 		p.ended(e.RequestID, int64(e.EncodedDataLength))
 	case *network.EventLoadingFailed:

@@ -1,14 +1,17 @@
 // The API of the service, as the console uses it: /api/v1 of the address that served the page.
 
+import * as tabs from './tabs.js';
+
 const base = '/api/v1';
 const kept = 'ibwarden-session'; // in the storage of this tab and origin
 const old = {why: ''}; // why what was read last may be old
 const pageSize = 1000;
+const sessionOver = 'Your session has ended: log in again.';
 
 let ended = () => {};
 let aged = () => {};
 
-// onEnd is called when the session has ended, onAge when what is read begins or ceases to
+// onEnd is called when the session has ended, with why, onAge when what is read begins or ceases to
 // be old.
 export function onEnd(f) { ended = f; }
 export function onAge(f) { aged = f; }
@@ -41,11 +44,36 @@ export async function login(secret) {
   return session();
 }
 
-// logout ends the session here and at the service.
+// logout ends the session here, in the other tabs and at the service.
 export async function logout() {
-  try { await exchange('DELETE', '/session'); } catch { /* it has ended anyway */ }
+  const own = session();
   keep(null);
+  if (!own) return;
+  tabs.ended(own.session, true);
+  await end(own);
 }
+
+async function end(s) {
+  try { await exchange('DELETE', '/session', {secret: s.session}); } catch { /* it has ended anyway */ }
+}
+
+// join takes over the session of the other tabs of this browser, if they are all of one caller: of
+// several none is taken, whoever may do more. It answers why there is none.
+export async function join() {
+  const found = await tabs.ask();
+  if (session()) return ''; // somebody has logged in meanwhile
+  if (new Set(found.map(s => JSON.stringify([s.provider, s.tenant, s.name, s.read_only]))).size > 1) return 'Other tabs of this browser are logged in as different callers. Log in here as the one you want to be.';
+  if (found.length) keep(found[0]);
+  return '';
+}
+
+tabs.share(session, ({session: over, all}) => {
+  const own = session();
+  if (!own || own.session !== over && !all) return;
+  keep(null);
+  if (own.session !== over) end(own);
+  ended(all ? 'You have logged out in another tab.' : sessionOver);
+});
 
 async function exchange(method, path, {query, body, headers = {}, secret, signal, background = false} = {}) {
   const url = new URL(base + path, location.origin);
@@ -70,9 +98,10 @@ async function exchange(method, path, {query, body, headers = {}, secret, signal
   if (answer.ok || answer.status === 304) return answer;
   let problem = {};
   try { problem = await answer.json(); } catch { /* no problem document */ }
-  if (answer.status === 401 && own && !secret) {
+  if (answer.status === 401 && own && !secret && (session() || {}).session === own.session) {
     keep(null);
-    ended();
+    tabs.ended(own.session);
+    ended(sessionOver);
   }
   throw new Fault(problem, answer.status);
 }

@@ -12,10 +12,15 @@ import history from './pages/history.js';
 import managers from './pages/managers.js';
 import eventsPage from './pages/events.js';
 import traffic from './pages/traffic.js';
+import {showKeys} from './parts/keys.js';
+import {openPalette} from './parts/palette.js';
 
 // Each page: its name in the hash, its title, render(main, params, app), and provider: true
 // where tenants have nothing to see.
 const pages = [fabric, tenants, change, why, proof, history, managers, eventsPage, traffic];
+
+// offered are the pages for whoever is logged in.
+const offered = () => pages.filter(p => app.provider || !p.provider);
 
 const statusEvery = 5000; // ms between two reads of how things are, beside events
 
@@ -54,6 +59,7 @@ const app = {
 window.ibwarden = {app, drawn: () => null};
 
 let leaving = []; // what ends when the page is left
+let take = null; // how the page takes other parameters without being drawn again, if it can
 let stopEvents = () => {};
 let live; // the parts of the frame that change
 let statusTimer = 0;
@@ -93,7 +99,7 @@ function loginPage(reason = '') {
   const form = h('form', {class: 'login', onsubmit: e => { e.preventDefault(); go(); }},
     h('h1', {}, 'ibwarden'), reason ? h('p', {class: 'reason', role: 'status'}, reason) : null,
     secret, h('div', {class: 'actions'}, h('button', {type: 'submit', class: 'primary'}, 'Log in')),
-    h('p', {class: 'hint'}, 'The token leaves this page only once, for a session that ends after 30 minutes without use, after 8 hours, or when this tab is closed.'));
+    h('p', {class: 'hint'}, 'The token leaves this page only once, for a session that ends after 30 minutes without use, after 8 hours, or with the last tab of the console.'));
   document.title = 'Log in · ibwarden';
   replace(root, h('main', {class: 'center'}, form));
   secret.control.focus();
@@ -109,12 +115,13 @@ function frame() {
     [['', 'As the system'], ['light', 'Light'], ['dark', 'Dark']].map(([v, t]) => h('option', {value: v}, t)));
   themes.value = theme();
   const who = app.session;
-  replace(live.nav, pages.filter(p => app.provider || !p.provider).map(p => h('li', {}, link(toHash(p.name), p.title))));
+  replace(live.nav, offered().map(p => h('li', {}, link(toHash(p.name), p.title))));
   replace(root,
     h('a', {class: 'skip', href: '#main', onclick: e => { e.preventDefault(); live.main.focus(); }}, 'Go to the content'),
     h('header', {class: 'top'},
       h('span', {class: 'brand'}, 'ibwarden'),
       h('span', {class: 'state', role: 'status'}, live.verdict, ' ', live.read), live.stream,
+      h('button', {type: 'button', title: 'Ctrl K', onclick: palette}, 'Find …'),
       h('span', {class: 'who'}, who.provider ? 'provider' : `tenant ${who.tenant}`, who.read_only ? ', read only' : '', ` (${who.name})`),
       themes, button('Log out', async () => { await api.logout(); loginPage('You have logged out.'); })),
     h('nav', {class: 'pages', 'aria-label': 'Pages'}, live.nav),
@@ -140,6 +147,7 @@ const soon = settle(() => { if (app.session) readStatus(); }, 300);
 
 function stop() {
   leave();
+  for (const d of document.querySelectorAll('dialog[open]')) d.close('no');
   stopEvents();
   clearTimeout(statusTimer);
   app.session = null;
@@ -148,14 +156,20 @@ function stop() {
 
 function leave() {
   for (const f of leaving.splice(0)) f();
+  take = null;
   window.ibwarden.drawn = () => null;
 }
 
 async function start() {
+  stop();
   try {
     app.session = {...api.session(), ...await api.get('/session')};
   } catch (e) {
     loginPage(e.status === 401 ? 'Your session has ended.' : e.message);
+    return;
+  }
+  if (!api.session()) { // another tab has logged out meanwhile
+    loginPage('You have logged out in another tab.');
     return;
   }
   frame();
@@ -176,10 +190,15 @@ async function start() {
 // route shows the page of the hash: #/why?from=a&to=b.
 async function route() {
   if (!app.session) return;
-  leave();
   const [name, query = ''] = location.hash.replace(/^#\/?/, '').split('?');
-  const page = pages.find(p => p.name === name && (app.provider || !p.provider)) || pages[0];
+  const page = offered().find(p => p.name === name) || pages[0];
   const params = Object.fromEntries(new URLSearchParams(query));
+  if (take && live.main.dataset.page === page.name) {
+    await take(params).catch(e => notify(e.message, 'bad'));
+    live.main.querySelector('.page').dataset.ready = 'true';
+    return;
+  }
+  leave();
   for (const a of live.nav.querySelectorAll('a')) {
     if (a.getAttribute('href') === toHash(page.name)) a.setAttribute('aria-current', 'page');
     else a.removeAttribute('aria-current');
@@ -194,8 +213,12 @@ async function route() {
   try {
     const end = await page.render(body, params, app);
     if (typeof end === 'function') {
-      if (live.main.contains(body)) leaving.push(end);
-      else end();
+      if (live.main.contains(body)) {
+        leaving.push(end);
+        take = end.take;
+      } else {
+        end();
+      }
     }
   } catch (e) {
     if (e.status !== 401 && live.main.contains(body)) replace(body, h('p', {class: 'fault', role: 'alert'}, e.message), button('Try again', route));
@@ -203,7 +226,7 @@ async function route() {
   if (live.main.contains(body)) body.dataset.ready = 'true';
 }
 
-api.onEnd(() => { if (app.session) loginPage('Your session has ended: log in again.'); });
+api.onEnd(why => { if (app.session) loginPage(why); });
 api.onAge(why => {
   if (!live) return;
   live.aged.hidden = !why;
@@ -211,9 +234,16 @@ api.onAge(why => {
 });
 window.addEventListener('hashchange', () => { if (!takeCode()) route(); });
 
-// Keys: / goes to the first search of the page, g and a digit to a page.
+const palette = () => openPalette(app, offered());
+
+// Keys (parts/keys.js): / goes to the first search of the page, g and a digit to a page.
 let wentG = 0;
 document.addEventListener('keydown', e => {
+  if (app.session && e.key.toLowerCase() === 'k' && (e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey) {
+    e.preventDefault();
+    if (!document.querySelector('dialog[open]')) palette();
+  }
+  if (app.session && e.key === '?' && !e.target.closest('input, select, textarea, dialog')) showKeys();
   if (e.ctrlKey || e.altKey || e.metaKey || e.target.closest('input, select, textarea, [contenteditable], dialog, canvas')) return;
   if (e.key === '/') {
     const search = document.querySelector('main input[type=search]');
@@ -241,5 +271,9 @@ function takeCode() {
 
 if (!takeCode()) {
   if (api.session()) start();
-  else loginPage();
+  else api.join().then(why => {
+    if (app.session || root.firstChild) return; // a code was entered meanwhile
+    if (api.session()) start();
+    else loginPage(why);
+  });
 }

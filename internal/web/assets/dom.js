@@ -1,5 +1,7 @@
 // Building blocks of pages. Text becomes text, never markup: no string is parsed as HTML.
 
+import {tableSaver} from './save.js';
+
 // h makes an element. props are attributes; those that begin with "on" are listeners, a
 // value of false, null or undefined leaves one out, and true sets it empty. Children are
 // nodes, texts, and lists of them.
@@ -105,19 +107,36 @@ export function toHash(page, params = {}) {
   return `#/${page}${text ? `?${text}` : ''}`;
 }
 
+// params is what the address says of its page.
+export function params() { return Object.fromEntries(new URLSearchParams(window.location.hash.split('?')[1] || '')); }
+
+// shownPage is the name of the page that is shown.
+function shownPage() { return (document.getElementById('main') || {dataset: {}}).dataset.page; }
+
+// remember writes into the address how a page is set, unless that was left; '' leaves a
+// parameter out. With step, Back undoes it.
+export function remember(page, changes, step = false) {
+  const hash = toHash(page, {...params(), ...changes});
+  if (page === shownPage() && hash !== window.location.hash) window.history[step ? 'pushState' : 'replaceState'](null, '', hash);
+}
+
 // table is a table with a caption. columns are {title, cell(row), class, number, sort(row)};
-// head(row), if the first column is one, makes it the header of its row. What is wider than the page scrolls
-// in a region that the keyboard reaches. It has update(rows).
-export function table(caption, columns, rows = [], {empty = 'None.', hideCaption = false, onrow = null} = {}) {
+// head(row), if the first column is one, makes it the header of its row. The address keeps the order
+// of the table that was sorted last. What is wider than the page scrolls
+// in a region that the keyboard reaches, and it can be saved unless save is false. It has update(rows).
+export function table(caption, columns, rows = [], {empty = 'None.', hideCaption = false, onrow = null, save = true} = {}) {
   const body = h('tbody');
-  let order = null; // {column, down}
+  const [, down, by] = /^(-?)(.*)$/s.exec((params().sort || '').startsWith(`${caption}: `) ? params().sort.slice(caption.length + 2) : '');
+  const sorted = columns.find(c => c.sort && c.title === by);
+  let order = sorted ? {column: sorted, down: Boolean(down)} : null;
   const heads = columns.map(c => {
     if (!c.sort) return h('th', {scope: 'col', class: c.number ? 'number' : null}, c.title);
-    const th = h('th', {scope: 'col', class: c.number ? 'number' : null, 'aria-sort': 'none'});
+    const th = h('th', {scope: 'col', class: c.number ? 'number' : null, 'aria-sort': c !== sorted ? 'none' : down ? 'descending' : 'ascending'});
     th.append(h('button', {type: 'button', class: 'plain', onclick: () => {
       order = {column: c, down: order && order.column === c ? !order.down : Boolean(c.number)};
       for (const x of heads) if (x.hasAttribute('aria-sort')) x.setAttribute('aria-sort', 'none');
       th.setAttribute('aria-sort', order.down ? 'descending' : 'ascending');
+      remember(shownPage(), {sort: `${caption}: ${order.down ? '-' : ''}${c.title}`}, true);
       draw();
     }}, c.title));
     return th;
@@ -125,6 +144,7 @@ export function table(caption, columns, rows = [], {empty = 'None.', hideCaption
   let current = rows;
   const draw = () => {
     let list = current;
+    saver.hidden = !save || list.length === 0;
     if (order) {
       const by = order.column.sort;
       list = [...current].sort((a, b) => {
@@ -145,10 +165,11 @@ export function table(caption, columns, rows = [], {empty = 'None.', hideCaption
       return tr;
     }));
   };
-  draw();
   const id = unique('caption');
-  const box = h('div', {class: 'table', tabindex: '0', role: 'region', 'aria-labelledby': id},
-    h('table', {}, h('caption', {id, class: hideCaption ? 'hidden' : null}, caption), h('thead', {}, h('tr', {}, heads)), body));
+  const whole = h('table', {}, h('caption', {id, class: hideCaption ? 'hidden' : null}, caption), h('thead', {}, h('tr', {}, heads)), body);
+  const saver = tableSaver(caption, whole);
+  const box = h('div', {class: 'table', tabindex: '0', role: 'region', 'aria-labelledby': id}, whole, saver);
+  draw();
   box.update = list => { current = list; draw(); };
   return box;
 }

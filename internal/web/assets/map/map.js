@@ -30,6 +30,7 @@ export class FabricMap {
     this.lines = null; // classes of cables, where colours are theirs
     this.map = null;
     this.frames = 0; // drawn so far
+    this.onMove = () => {}; // called when the view changes
     this.fitted = true;
     this.listen();
     this.observer = new ResizeObserver(() => this.resized());
@@ -141,16 +142,38 @@ export class FabricMap {
     this.least = scale / 2;
     this.fitted = true;
     this.stale();
+    this.onMove();
   }
 
-  // frame shows a part: units.
-  frame(x, y, width, height) {
+  // where is what is seen, as a text: the device nearest to the middle, how far the middle is from
+  // it in units, and pixels a unit. In a window of another shape it is still about that
+  // device. It is empty for the whole.
+  where() {
+    if (this.fitted || !this.size || !this.map.nodes.guid.length) return '';
+    const i = this.first(), {x, y, scale} = this.view;
+    const off = [x + this.size.width / scale / 2 - this.at.x[i], y + this.size.height / scale / 2 - this.at.y[i]];
+    return [this.map.nodes.guid[i], ...off.map(n => n.toFixed(2)), scale.toPrecision(4)].join(',');
+  }
+
+  // look shows what where said; of what is no such text, nothing.
+  look(text) {
+    const [guid, ...numbers] = text.split(',');
+    const i = this.index.get(guid), [dx, dy, scale] = numbers.map(Number);
+    if (i === undefined || !(scale > 0) || !Number.isFinite(dx + dy)) return;
+    if (!this.size) this.resized();
+    const at = Math.min(zoomMost, Math.max(this.least || 0.1, scale));
+    this.frame(this.at.x[i] + dx, this.at.y[i] + dy, 0, 0, at);
+  }
+
+  // frame shows a part: units; near, if there is one, is how many pixels a unit has.
+  frame(x, y, width, height, near = 0) {
     if (!this.size) this.resized();
     if (!this.size) return;
-    const scale = Math.min(zoomMost, this.size.width / width, this.size.height / height);
+    const scale = near || Math.min(zoomMost, this.size.width / width, this.size.height / height);
     this.view = {scale, x: x + width / 2 - this.size.width / scale / 2, y: y + height / 2 - this.size.height / scale / 2};
     this.fitted = false;
     this.stale();
+    this.onMove();
   }
 
   zoom(by, px = this.size.width / 2, py = this.size.height / 2) {
@@ -160,6 +183,7 @@ export class FabricMap {
     v.scale = scale;
     this.fitted = false;
     this.stale();
+    this.onMove();
   }
 
   pan(dx, dy) {
@@ -167,6 +191,7 @@ export class FabricMap {
     this.view.y -= dy / this.view.scale;
     this.fitted = false;
     this.stale();
+    this.onMove();
   }
 
   // choose selects a node by its index; near brings it into view.
@@ -327,8 +352,9 @@ function bundlesOf(map, at) {
   return [...found.values()];
 }
 
-// legend shows what the colours of a map say; a class that is pressed is shown alone.
-export function legend(place, fabricMap) {
+// legend shows what the colours of a map say; a class that is pressed is shown alone, and chosen
+// called with its key, or null.
+export function legend(place, fabricMap, chosen = () => {}) {
   const draw = () => {
     if (!fabricMap.classes) return;
     const list = [...fabricMap.legends()].sort((a, b) => (a.order ?? 0) - (b.order ?? 0) || compareNames(a.name, b.name));
@@ -338,6 +364,7 @@ export function legend(place, fabricMap) {
       swatch.style.borderColor = c.colour;
       const b = h('button', {type: 'button', class: 'legend', 'aria-pressed': fabricMap.dim === c.key ? 'true' : 'false', 'data-class': c.key, onclick: () => {
         fabricMap.alone(fabricMap.dim === c.key ? null : c.key);
+        chosen(fabricMap.dim);
         draw();
         place.querySelector(`[data-class="${CSS.escape(c.key)}"]`)?.focus();
       }}, swatch, `${c.name} (${c.count.toLocaleString('en')})`);

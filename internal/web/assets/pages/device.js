@@ -9,7 +9,7 @@ import {faultWords} from './traffic-words.js';
 const countersMost = 255; // ports of a device
 
 // devicePanel shows a device by its node GUID, and a port of it if one is named. page has
-// the app. It returns what reads it again.
+// the app, and keep, which takes what was chosen. It returns what reads it again.
 export function devicePanel(place, guid, port, page) {
   let chosen = port;
   let turn = 0;
@@ -30,7 +30,7 @@ export function devicePanel(place, guid, port, page) {
     const focused = place.contains(document.activeElement) ? document.activeElement.dataset.port : undefined;
     replace(place, h('h2', {tabindex: '-1'}, device.description || device.guid), h('ul', {class: 'words'}, device.words.map(w => h('li', {}, w))),
       deviceFacts(device), actions(device, page, read),
-      portsTable(device, n => { chosen = n; portDetails(portPlace, device, n, open, page); }), portPlace);
+      portsTable(device, n => { chosen = n; page.keep({port: n}, true); portDetails(portPlace, device, n, open, page); }), portPlace);
     if (chosen !== undefined) portDetails(portPlace, device, chosen, open, page);
     if (focused) place.querySelector(`[data-port="${focused}"]`)?.focus();
     else if (first && place.contains(document.activeElement)) place.querySelector('h2').focus();

@@ -1,7 +1,7 @@
 // Events: what happens, as it happens.
 
-import {button, count, h, mark, replace, time} from '../dom.js';
-import {choice, outcomeMark, remember, revisionLink, search, section, steady} from '../parts/controls.js';
+import {button, count, h, mark, remember, replace, time} from '../dom.js';
+import {choice, outcomeMark, revisionLink, search, section, steady} from '../parts/controls.js';
 
 const shownMost = 500; // events in the list
 const drawEvery = 200; // ms between two updates of the list
@@ -40,10 +40,10 @@ function render(main, params, app) {
     pause.setAttribute('aria-pressed', paused.at ? 'true' : 'false');
     draw();
   }, {'aria-pressed': 'false'});
-  const changed = () => { remember('events', set); draw(); };
+  const changed = (name, value, step) => { set[name] = value; remember('events', {[name]: value}, step); draw(); };
   replace(main, section('Live', 'events', h('div', {class: 'row filters'},
-    choice('Kind', [['', 'any'], ['revision', 'changes'], ['outcome', 'outcomes'], ['manager', 'of the subnet manager'], ['trouble', 'trouble alone']], set.kind, v => { set.kind = v; changed(); }),
-    search('Text', set.text, v => { set.text = v; changed(); }, 'In the text or the name of the event.'),
+    choice('Kind', [['', 'any'], ['revision', 'changes'], ['outcome', 'outcomes'], ['manager', 'of the subnet manager'], ['trouble', 'trouble alone']], set.kind, v => changed('kind', v, true)),
+    search('Text', set.text, v => changed('text', v), 'In the text or the name of the event.'),
     pause), note, list));
   draw();
   return () => clearTimeout(timer);

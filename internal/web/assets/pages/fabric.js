@@ -1,13 +1,15 @@
 // The page Fabric: the map, what its colours say, a search, and what is known of the device
 // that was chosen.
 
-import {count, field, h, mark, notify, replace, settle, table, time} from '../dom.js';
+import {count, field, h, mark, notify, remember, replace, settle, table, time} from '../dom.js';
 import * as api from '../api.js';
 import {FabricMap, legend} from '../map/map.js';
 import {modes, onCables} from '../map/colours.js';
+import {pictureSaver} from '../save.js';
 import {devicePanel} from './device.js';
 
 const rereadAfter = 400; // ms from an event to the next read of the map
+const viewAfter = 500; // ms from a move of the view to the address
 const rereadEvery = 10000; // ms between two reads in any case
 const foundMost = 30; // devices that a search lists
 const rowsMost = 200; // devices that a table lists
@@ -20,7 +22,7 @@ export default {
   async render(main, params, app) {
     const page = new FabricPage(main, params, app);
     await page.begin();
-    return () => page.end();
+    return Object.assign(() => page.end(), {take: next => page.address(next)});
   },
 };
 
@@ -30,12 +32,14 @@ class FabricPage {
     this.spoken = h('p', {class: 'hidden', 'aria-live': 'polite'});
     this.map = new FabricMap((kind, index) => this.chosen(kind, index), text => replace(this.spoken, text));
     this.legend = h('div', {class: 'legends', role: 'group', 'aria-label': 'Colours: press one to show it alone'});
-    this.drawLegend = legend(this.legend, this.map);
+    this.drawLegend = legend(this.legend, this.map, key => this.keep({alone: key || ''}, true));
+    const moved = settle(() => this.keep({view: this.map.where()}), viewAfter);
+    this.map.onMove = () => { if (!this.taking) moved(); };
     this.panel = h('section', {class: 'panel side', 'aria-label': 'What was chosen'});
     this.summary = h('p', {class: 'summary'});
     this.cables = h('div');
-    this.mode = h('select', {onchange: () => this.recolour(this.mode.value)}, modes.filter(([m]) => app.provider || !onCables.has(m)).map(([m, t]) => h('option', {value: m}, t)));
-    this.search = h('input', {type: 'search', autocomplete: 'off', placeholder: 'Name, GUID or LID', oninput: () => this.find(), onkeydown: e => this.searchKey(e)});
+    this.mode = h('select', {onchange: () => { this.keep({colour: this.mode.value}, true); this.recolour(this.mode.value); }}, modes.filter(([m]) => app.provider || !onCables.has(m)).map(([m, t]) => h('option', {value: m}, t)));
+    this.search = h('input', {type: 'search', autocomplete: 'off', placeholder: 'Name, GUID or LID', oninput: () => { this.keep({text: this.search.value}); this.find(); }, onkeydown: e => this.searchKey(e)});
     this.found = h('ul', {class: 'found', id: 'found', 'aria-label': 'Devices found'});
     window.ibwarden.drawn = () => this.map.drawn();
     window.ibwarden.map = this.map;
@@ -47,14 +51,36 @@ class FabricPage {
       h('div', {class: 'row maptools'}, field('Search', this.search), field('Colour by', this.mode),
         h('div', {class: 'zooms', role: 'group', 'aria-label': 'Zoom'}, zooms.map(([t, label, f]) => h('button', {type: 'button', 'aria-label': label, title: label, onclick: f}, t)))),
       this.found, this.spoken, this.summary,
-      h('div', {class: 'mapside'}, h('div', {}, this.map.element, this.legend), this.panel),
+      h('div', {class: 'mapside'}, h('div', {}, this.map.element, pictureSaver('Map of the fabric', this.map.canvas), this.legend), this.panel),
       this.cables);
     this.nothing();
     await this.read();
     const soon = settle(() => this.read().catch(e => notify(e.message, 'bad')), rereadAfter);
     this.app.onEvent(e => { if (!unrelated.has(e.name)) soon(); });
     this.app.every(rereadEvery, () => this.read());
-    if (this.params.node) this.byGUID(this.params.node);
+    await this.address(this.params);
+  }
+
+  // keep writes into the address what was chosen.
+  keep(changes, step) { if (!this.taking) remember('fabric', changes, step); }
+
+  // address shows what the address says: {node, port, box, view, text, colour, alone}.
+  async address(params) {
+    this.taking = true;
+    const box = this.data.groups.findIndex(g => g.name === params.box);
+    if (!params.view && !params.node) this.map.whole();
+    if (params.node) this.byGUID(params.node, params.port === undefined ? undefined : Number(params.port));
+    else this.map.choose(-1, false);
+    if (box >= 0 && !params.node) this.box(box);
+    if (params.view) this.map.look(params.view);
+    this.search.value = params.text || '';
+    this.find();
+    this.taking = false;
+    const mode = [...this.mode.options].find(o => o.value === params.colour) || this.mode.options[0];
+    this.mode.value = mode.value;
+    await this.recolour(mode.value);
+    this.map.alone(this.map.legends().some(c => c.key === params.alone) ? params.alone : null);
+    this.drawLegend();
   }
 
   end() { this.map.close(); }
@@ -137,6 +163,7 @@ class FabricPage {
       if (hits.length) this.take(hits[0]);
     } else if (e.key === 'Escape') {
       this.search.value = '';
+      this.keep({text: ''});
       this.find();
     } else if (e.key === 'ArrowDown') {
       const first = this.found.querySelector('button');
@@ -147,6 +174,7 @@ class FabricPage {
   take(i) {
     replace(this.found);
     this.search.value = this.data.nodes.name[i];
+    this.keep({text: ''});
     this.map.choose(i);
   }
 
@@ -173,11 +201,12 @@ class FabricPage {
   }
 
   chosen(kind, index) {
+    const port = this.port;
+    this.port = undefined;
+    this.keep({node: kind === 'node' ? this.data.nodes.guid[index] : '', port, box: kind === 'box' ? this.data.groups[index].name : ''}, true);
     if (kind === '') this.nothing();
     else if (kind === 'box') this.box(index);
     else {
-      const port = this.port;
-      this.port = undefined;
       this.refresh = devicePanel(this.panel, this.data.nodes.guid[index], port, this);
     }
   }

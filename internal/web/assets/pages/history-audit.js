@@ -1,6 +1,6 @@
 // The audit log: every decision, refusals too, and whether it is as it was written.
 
-import {button, count, field, h, link, mark, notify, replace, settle, table, time, toHash} from '../dom.js';
+import {button, count, field, h, link, mark, notify, remember, replace, settle, table, time, toHash} from '../dom.js';
 import * as api from '../api.js';
 import {choice, search, section} from '../parts/controls.js';
 
@@ -10,8 +10,8 @@ const step = 50; // entries that are read at once
 const one = (a, b) => a.sequence === b.sequence && a.time === b.time && a.request === b.request && a.action === b.action;
 
 // auditLog is the part of the page; read fills it.
-export function auditLog(app) {
-  const set = {decision: '', text: ''};
+export function auditLog(app, params) {
+  const set = {decision: params.decision || '', text: params.log || ''};
   let items = [], cursor = '';
   const list = table('Decisions, the newest first', [
     ...app.provider ? [{title: 'Entry', cell: e => e.sequence}] : [], {title: 'When', cell: e => time(e.time)},
@@ -42,8 +42,8 @@ export function auditLog(app) {
   }, 1000);
   app.onEvent(e => { if (e.kind === 'revision') newest(); });
   const box = section('Audit log', 'audit-log', h('div', {class: 'row filters'},
-    choice('Decision', [['', 'any'], ['refused', 'refused'], ['accepted', 'accepted']], '', v => { set.decision = v; read().catch(e => notify(e.message, 'bad')); }),
-    search('Text', '', v => { set.text = v; draw(); }, 'Among the entries that are read.')), app.provider ? verification() : null, list, more);
+    choice('Decision', [['', 'any'], ['refused', 'refused'], ['accepted', 'accepted']], set.decision, v => { set.decision = v; remember('history', {decision: v}, true); read().catch(e => notify(e.message, 'bad')); }),
+    search('Text', set.text, v => { set.text = v; remember('history', {log: v}); draw(); }, 'Among the entries that are read.')), app.provider ? verification() : null, list, more);
   box.read = read;
   return box;
 }

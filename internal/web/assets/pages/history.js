@@ -1,9 +1,9 @@
 // History: changes as a time line, one of them, the difference of two, rolling back, and the
 // audit log.
 
-import {button, count, h, link, mark, notify, replace, settle, time, toHash} from '../dom.js';
+import {button, count, h, link, mark, notify, remember, replace, settle, time, toHash} from '../dom.js';
 import * as api from '../api.js';
-import {choice, outcomeMark, portSayer, remember, search, section, steady, texts} from '../parts/controls.js';
+import {choice, outcomeMark, portSayer, search, section, steady, texts} from '../parts/controls.js';
 import {sentences} from './history-diff.js';
 import {compare, one} from './history-edits.js';
 import {rollback} from './history-rollback.js';
@@ -29,7 +29,7 @@ async function render(main, params, app) {
   if (number(params.from)) return compare(main, number(params.from), number(params.to));
   if (params.rollback !== undefined) return rollback(main, number(params.rollback), app);
   const changes = timeLine(params, app, names);
-  const log = auditLog(app);
+  const log = auditLog(app, params);
   replace(main, changes, log);
   await Promise.all([changes.read(), log.read()]);
   return undefined;
@@ -91,10 +91,10 @@ function timeLine(params, app, names) {
     } catch (e) { notify(e.message, 'bad'); }
   }, 500);
   app.onEvent(e => { if (e.revision) newest(); });
-  const changed = settle(() => { remember('history', set); again().catch(e => notify(e.message, 'bad')); }, 200);
-  const to = name => value => { set[name] = value; changed(); };
+  const changed = settle(() => { again().catch(e => notify(e.message, 'bad')); }, 200);
+  const to = (name, step) => value => { set[name] = value; remember('history', {[name]: value}, step); changed(); };
   const box = section('Changes', 'changes', h('div', {class: 'row filters'},
-    choice('Since', sinces, set.since, to('since')),
+    choice('Since', sinces, set.since, to('since', true)),
     search('Who', set.who, to('who'), 'ID or note of a token, or user.'),
     app.provider ? search('Tenant', set.tenant, to('tenant')) : null,
     search('Text', set.text, to('text'), 'In what was changed and in the reason.')),

@@ -1,6 +1,6 @@
 // What an audit of the fabric finds, by check.
 
-import {button, count, h, mark, replace} from '../dom.js';
+import {button, count, h, mark, remember, replace} from '../dom.js';
 import * as api from '../api.js';
 import {choice, section, texts} from '../parts/controls.js';
 
@@ -28,8 +28,8 @@ export function auditPart(params) {
     }
   };
   const box = section('Audit', 'audit', h('div', {class: 'row filters'},
-    choice('Profile', [['basic', 'basic'], ['tenant', 'tenant: hosts whose root is not trusted'], ['strict', 'strict']], set.profile, v => { set.profile = v; read().catch(box.fault); }),
-    choice('Severity', [['', 'any'], ...severities.map(s => [s, s])], set.severity, v => { set.severity = v; read().catch(box.fault); }),
+    choice('Profile', [['basic', 'basic'], ['tenant', 'tenant: hosts whose root is not trusted'], ['strict', 'strict']], set.profile, v => { set.profile = v; remember('proof', {profile: v}, true); read().catch(box.fault); }),
+    choice('Severity', [['', 'any'], ...severities.map(s => [s, s])], set.severity, v => { set.severity = v; remember('proof', {severity: v}, true); read().catch(box.fault); }),
     button('Audit again', read, {fail: e => box.fault(e)}),
     button('Read what is unknown, and audit', () => { set.read = true; return read(); }, {fail: e => box.fault(e)})), doing, body);
   box.read = read;

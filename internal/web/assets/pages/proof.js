@@ -1,9 +1,9 @@
 // Proof and audit: the verdict with what it rests on, pairs of partitions, multicast groups,
 // how the verdict changed, and what an audit finds.
 
-import {button, count, facts, field, h, link, notify, replace, settle, table, time, toHash, verdictMark} from '../dom.js';
+import {button, count, facts, field, h, link, notify, remember, replace, settle, table, time, toHash, verdictMark} from '../dom.js';
 import * as api from '../api.js';
-import {choice, remember, revisionLink, section, steady, texts} from '../parts/controls.js';
+import {choice, revisionLink, section, steady, texts} from '../parts/controls.js';
 import {auditPart} from './proof-audit.js';
 
 // What each verdict means, in a sentence.
@@ -115,11 +115,11 @@ function pairsPart(params) {
     more.hidden = !items.more && items.length <= shown;
     replace(note, `${items.more ? 'More than ' : ''}${count(items.length, 'pair')}: ${verdicts.map(v => [items.filter(p => p.verdict === v).length, v]).filter(([n]) => n).map(([n, v]) => `${n} ${v}`).join(', ') || 'none'}${items.more ? ' of the first' : ''}. The worst come first.`);
   };
-  const changed = settle(() => { shown = pairsStep; remember('proof', set); fill(false).catch(e => partition.fault(e.message)); }, 200);
+  const changed = settle(() => { shown = pairsStep; fill(false).catch(e => partition.fault(e.message)); }, 200);
   const partition = field('Partition', h('input', {type: 'search', list: known.id, value: set.partition, autocomplete: 'off', maxlength: '80',
-    oninput: e => { set.partition = e.target.value; changed(); }}), 'Name or number; empty for all.');
+    oninput: e => { set.partition = e.target.value; remember('proof', {partition: set.partition}); changed(); }}), 'Name or number; empty for all.');
   const box = section('Pairs of partitions', 'pairs', h('div', {class: 'row filters'},
-    choice('Verdict', [['', 'any'], ...verdicts.map(v => [v, v])], set.verdict, v => { set.verdict = v; changed(); }), partition, known), note, list, more);
+    choice('Verdict', [['', 'any'], ...verdicts.map(v => [v, v])], set.verdict, v => { set.verdict = v; remember('proof', {verdict: v}, true); changed(); }), partition, known), note, list, more);
   box.read = async background => {
     const first = await api.get('/proof/pairs', {limit: pairsFirst}, {background});
     for (const p of first.items) for (const [name, pkey] of [[p.a, p.pkey_a], [p.b, p.pkey_b]]) if (pkey) names.set(name, pkey);

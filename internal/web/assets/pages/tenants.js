@@ -18,11 +18,11 @@ export function changes(event) { return event.kind !== 'manager'; }
 
 async function render(main, params, app) {
   const name = app.provider ? params.name : params.name || app.session.tenant;
-  if (name) return onePage(main, name, app);
-  return listPage(main, app);
+  if (name) return onePage(main, name, app, params);
+  return listPage(main, app, params);
 }
 
-async function listPage(main, app) {
+async function listPage(main, app, params) {
   const list = table('Tenants', [
     {title: 'Tenant', cell: t => link(toHash('tenants', {name: t.name}), t.name), sort: t => t.name},
     {title: 'P_Keys', cell: keysText, sort: keysText},
@@ -47,7 +47,7 @@ async function listPage(main, app) {
   replace(main, h('section', {class: 'panel'}, list), create, waiting.box, place);
   const soon = settle(() => Promise.all([read(), waiting.read()]).catch(e => notify(e.message, 'bad')), rereadAfter);
   app.onEvent(event => { if (changes(event)) soon(); });
-  return matrix(place, app);
+  return matrix(place, app, params);
 }
 
 // of is how much of a quota is used: full is said, not only coloured.

@@ -2,6 +2,7 @@
 
 import {h, stamp, svg, table} from '../dom.js';
 import {ago} from '../parts/controls.js';
+import {pictureSaver} from '../save.js';
 
 // spark is a plot without axes, for a cell of a table whose other cells have the numbers.
 export function spark(points, name) {
@@ -48,13 +49,14 @@ export function plot(title, points, series, text) {
   const most = ceiling(Math.max(...values, 1));
   const last = s => { const p = points.findLast(x => x[s.name] !== undefined && x[s.name] !== null); return p ? text(p[s.name]) : 'not known'; };
   const words = `${title}, from ${ago(points[0].at)} ago to ${ago(points.at(-1).at)} ago; the highest is ${text(Math.max(...values))}; last: ${series.map(s => `${s.title} ${last(s)}`).join(', ')}.`;
+  const whole = svg('svg', {viewBox: `0 0 ${box.w} ${box.h}`, role: 'img', 'aria-label': words, preserveAspectRatio: 'none', focusable: 'false'},
+    [0.25, 0.5, 0.75, 1].map(f => svg('path', {d: `M0 ${(box.h - f * (box.h - 6) - 3).toFixed(1)}H${box.w}`, class: 'grid'})),
+    series.map((s, i) => paths(points, s.name, most, box, 3).map(d => svg('path', {d, class: `line ${i ? 'second' : 'first'}`}))));
   return h('figure', {class: 'chart'}, h('figcaption', {}, title),
-    h('div', {class: 'axes'}, h('span', {class: 'most', 'aria-hidden': 'true'}, text(most)),
-      svg('svg', {viewBox: `0 0 ${box.w} ${box.h}`, role: 'img', 'aria-label': words, preserveAspectRatio: 'none', focusable: 'false'},
-        [0.25, 0.5, 0.75, 1].map(f => svg('path', {d: `M0 ${(box.h - f * (box.h - 6) - 3).toFixed(1)}H${box.w}`, class: 'grid'})),
-        series.map((s, i) => paths(points, s.name, most, box, 3).map(d => svg('path', {d, class: `line ${i ? 'second' : 'first'}`})))),
+    h('div', {class: 'axes'}, h('span', {class: 'most', 'aria-hidden': 'true'}, text(most)), whole,
       h('div', {class: 'times', 'aria-hidden': 'true'}, h('span', {}, `${ago(points[0].at)} ago`), h('span', {}, 'now'))),
     h('p', {class: 'legend'}, series.map((s, i) => h('span', {}, svg('svg', {viewBox: '0 0 30 8', width: 30, height: 8, 'aria-hidden': 'true'}, svg('path', {d: 'M0 4H30', class: `line ${i ? 'second' : 'first'}`})), ` ${s.title}: ${last(s)} `))),
+    pictureSaver(`Plot: ${title}`, whole, [`${title}, up to ${text(most)}`, `${series.map(s => s.title).join(', and dashed ')}; ${stamp(new Date(points[0].at))} to ${stamp(new Date(points.at(-1).at))}`]),
     h('details', {}, h('summary', {}, 'As a table'), table(title, [
       {title: 'When', cell: p => stamp(new Date(p.at))},
       ...series.map(s => ({title: s.title, number: true, cell: p => p[s.name] === undefined || p[s.name] === null ? 'not known' : text(p[s.name])})),

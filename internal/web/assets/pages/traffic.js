@@ -1,7 +1,7 @@
 // Traffic: who sends most, which ports have errors, and all counters of a port.
 
-import {button, count, facts, h, link, mark, bytes, replace, table, toHash} from '../dom.js';
-import {ago, choice, remember, search, section, steady} from '../parts/controls.js';
+import {button, count, facts, h, link, mark, bytes, remember, replace, table, toHash} from '../dom.js';
+import {ago, choice, search, section, steady} from '../parts/controls.js';
 import {asked, keyOf, latest, readings, sums, watch} from './traffic-samples.js';
 import {plot, spark} from './traffic-plot.js';
 import {faultWords, meaning} from './traffic-words.js';
@@ -49,11 +49,11 @@ function overview(main, params) {
     replace(note, count(found.length, 'port'), latest.more ? ' of those that send most or have most errors; there are more' : '', found.length > shown ? `; the first ${shown} are shown` : '', latest.fault ? `. What is shown is old: ${latest.fault.message}` : '');
     all(together);
   };
-  const changed = () => { shown = step; remember('traffic', set); show(); };
+  const changed = (name, value, push) => { set[name] = value; shown = step; remember('traffic', {[name]: value}, push); show(); };
   replace(main, section('Together', 'together', together),
     section('Ports', 'ports', h('div', {class: 'row filters'},
-      choice('First', [['sends', 'those that send most'], ['errors', 'those with most errors'], ['place', 'by name']], set.order, v => { set.order = v; changed(); }),
-      search('Search', set.text, v => { set.text = v; changed(); }, 'Name, name:port, GUID, or what is at the other end.')), note, list, more));
+      choice('First', [['sends', 'those that send most'], ['errors', 'those with most errors'], ['place', 'by name']], set.order, v => changed('order', v, true)),
+      search('Search', set.text, v => changed('text', v), 'Name, name:port, GUID, or what is at the other end.')), note, list, more));
   return show;
 }
 

@@ -10,6 +10,7 @@ import * as api from '../api.js';
 import {showWay} from '../map/way.js';
 import {allPorts, portBox} from '../parts/portbox.js';
 import {asSentence} from '../parts/words.js';
+import {tableSaver} from '../save.js';
 
 const slMost = 15; // service levels are 0 to 15
 
@@ -159,11 +160,11 @@ function checks(w, title) {
     j === 0 ? h('th', {scope: 'rowgroup', rowspan: Math.max(hop.checks.length, 1)}, `${i + 1}. ${hop.name}`, h('span', {class: 'hint'}, ports(hop))) : null,
     c ? [h('td', {class: 'number'}, c.port), h('td', {}, c.check), h('td', {}, mark(results[c.result] || 'unknown', c.result)), h('td', {}, c.entry)]
       : h('td', {colspan: 4, class: 'empty'}, 'No checks.')))));
+  const whole = h('table', {}, h('caption', {class: 'hidden'}, `Checks: ${title}`),
+    h('thead', {}, h('tr', {}, ['Hop', 'Port', 'Check', 'Result', 'What decides'].map((t, i) => h('th', {scope: 'col', class: i === 1 ? 'number' : null}, t)))),
+    rows);
   return h('details', {open: w.disposition !== 'delivered'}, h('summary', {}, 'Check by check'),
-    h('div', {class: 'table', tabindex: '0', role: 'region', 'aria-label': `Checks: ${title}`}, h('table', {},
-      h('caption', {class: 'hidden'}, `Checks: ${title}`),
-      h('thead', {}, h('tr', {}, ['Hop', 'Port', 'Check', 'Result', 'What decides'].map((t, i) => h('th', {scope: 'col', class: i === 1 ? 'number' : null}, t)))),
-      rows)));
+    h('div', {class: 'table', tabindex: '0', role: 'region', 'aria-label': `Checks: ${title}`}, whole), tableSaver(`Checks: ${title}`, whole));
 }
 
 function ports(hop) {

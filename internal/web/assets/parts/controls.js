@@ -19,9 +19,6 @@ export function search(label, value, change, hint, props = {}) {
   return field(label, control, hint);
 }
 
-// remember writes what a page is set to into its address, without reading the page again.
-export function remember(page, params) { window.history.replaceState(null, '', toHash(page, params)); }
-
 const outcomes = {
   pending: ['unknown', 'pending: not yet on the fabric'],
   proved: ['good', 'proved'],

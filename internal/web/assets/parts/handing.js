@@ -1,12 +1,13 @@
 // The forms that hand ports over: to a tenant, back from one, and from partition to partition.
 
-import {button, h, replace} from '../dom.js';
+import {button, h, remember, replace} from '../dom.js';
 import * as api from '../api.js';
 import {named} from './ports.js';
 import {picker} from './picker.js';
 import {select, start, tick} from './members.js';
 import {giveSteps, memberSteps, moveSteps, releaseStep} from './steps.js';
 
+const addressMost = 100; // ports in the address: more are chosen again
 const provider = 'provider'; // the tenant that ports belong to which nobody was given
 
 function owns(ctx) {
@@ -32,6 +33,10 @@ function form(place, ctx, {title, ports, fields, steps}) {
   };
   const body = h('div', {class: 'panel'}, ports, fields, fault, h('div', {class: 'actions sticky'}, button('Show the plan', plan, {class: 'primary', 'data-do': 'plan'})));
   replace(place, body);
+  ports.onchosen = () => {
+    const list = ports.chosen().map(c => c.port.guid);
+    remember('change', {ports: list.length <= addressMost ? list.join(',') : ''});
+  };
   if (ctx.draft && ctx.draft.chosen) ports.choose(ctx.draft.chosen.map(c => ({...c, port: ctx.ports.byGUID.get(c.port.guid) || c.port})));
   else ports.choose((ctx.params.ports || '').split(',').filter(Boolean).map(g => named(ctx.ports, g).port).filter(Boolean));
 }
@@ -51,7 +56,7 @@ export function give(place, ctx) {
   const membership = select('As', [['full', 'full members'], ['limited', 'limited members']], 'full');
   const fill = name => replace(into.control, h('option', {value: ''}, 'no partition'), ctx.partitions.filter(p => p.owner === name).map(p => h('option', {value: p.pkey}, `${p.name} (${p.pkey})`)));
   const tenants = ctx.tenants.filter(t => t.name !== provider);
-  const tenant = select('Tenant', [...tenants.map(t => [t.name, t.name]), [provider, 'the provider itself']], ctx.params.tenant || (tenants[0] || {}).name, null, () => fill(tenant.control.value));
+  const tenant = select('Tenant', [...tenants.map(t => [t.name, t.name]), [provider, 'the provider itself']], ctx.params.tenant || (tenants[0] || {}).name, null, () => { remember('change', {tenant: tenant.control.value}); fill(tenant.control.value); });
   fill(tenant.control.value);
   form(place, ctx, {
     title: 'Give ports to a tenant', ports, fields: h('div', {class: 'columns'}, tenant, into, membership),
@@ -93,7 +98,7 @@ export function move(place, ctx) {
     replace(leave, h('legend', {}, 'Partitions that they leave'), ticks.size ? [...ticks.values()] : h('p', {class: 'hint'}, 'None of the chosen ports is in another partition.'));
   };
   const ports = picker(ctx.ports, {title: 'Ports to move', note: owns(ctx), keep: p => (p.partitions || []).length > 0 || ctx.app.provider, refusal: 'it is in no partition', changed: () => drawLeave()});
-  const target = select('To the partition', ctx.partitions.map(p => [p.pkey, partitionName(p)]), ctx.params.partition, null, () => { drawOwner(); drawLeave(); });
+  const target = select('To the partition', ctx.partitions.map(p => [p.pkey, partitionName(p)]), ctx.params.partition, null, () => { remember('change', {partition: target.control.value}); drawOwner(); drawLeave(); });
   const membership = select('As', [['', 'what they were'], ['full', 'full members'], ['limited', 'limited members']], '');
   const owner = h('div');
   let handOver = null;

@@ -6,10 +6,11 @@
 // [data-do=ports] shows its ports; [data-ports] is their table, its cells with data-from,
 // data-to and data-talk.
 
-import {button, count, facts, h, link, mark, notify, replace, settle, time, toHash, unique} from '../dom.js';
+import {button, count, facts, h, link, mark, notify, remember, replace, settle, time, toHash, unique} from '../dom.js';
 import * as api from '../api.js';
 import {allPorts} from './portbox.js';
 import {label} from './ports.js';
+import {tableSaver} from '../save.js';
 import {asSentence} from './words.js';
 import {grid, isBad, look, sentence, step, talks, totals} from './matrix.js';
 
@@ -18,14 +19,18 @@ const portsMost = 100; // rows and columns of ports at once: 10,000 cells are dr
 
 const verdictKinds = {'kept-apart': 'good', unknown: 'unknown', unenforced: 'warn', violated: 'bad'};
 
-// matrix shows the matrix in a place of a page, and keeps it fresh.
-export async function matrix(place, app) {
+// matrix shows the matrix in a place of the page Tenants, and keeps it fresh. The cell that is open
+// stands in the address: a and b are its parties, ports the row and column from which their
+// ports are shown.
+export async function matrix(place, app, params) {
   const m = {app, place, table: h('div'), said: h('p', {role: 'status'}), cell: h('div'), text: '', at: [0, 0]};
   replace(place, h('section', {class: 'panel matrix'}, h('h2', {}, 'Who can talk with whom'),
     h('p', {class: 'hint'}, 'Each cell is two parties: tenants with ports, and other end ports with the same keys. Arrow keys walk the cells, Enter opens one, Escape goes back to it.'),
     key(), m.said, m.table, m.cell));
   m.cell.addEventListener('keydown', e => back(m, e));
   await read(m);
+  const at = m.grid ? [params.a, params.b].map(name => m.grid.parties.findIndex(p => p.name === name)) : [-1];
+  if (!at.includes(-1)) openCell(m, ...at, params.ports);
   const soon = settle(() => read(m).catch(e => { if (e.status !== 401) notify(e.message, 'bad'); }), rereadAfter);
   app.onEvent(() => soon());
 }
@@ -74,16 +79,17 @@ function draw(m) {
   m.body = body;
   const open = td => openCell(m, Number(td.dataset.row), Number(td.dataset.column));
   walk(body, m.at, n, n, open);
-  replace(m.table, h('div', {class: 'table cells'}, h('table', {role: 'grid', 'data-matrix': true, 'aria-labelledby': id},
+  const whole = h('table', {role: 'grid', 'data-matrix': true, 'aria-labelledby': id},
     h('caption', {id, class: 'hidden'}, 'Who can talk with whom'),
-    h('thead', {}, h('tr', {}, h('td', {}), g.parties.map(p => h('th', {scope: 'col', class: p.kind, title: p.name}, h('span', {}, p.name))))), body)));
+    h('thead', {}, h('tr', {}, h('td', {'data-word': 'Party'}), g.parties.map(p => h('th', {scope: 'col', class: p.kind, title: p.name}, h('span', {}, p.name))))), body);
+  replace(m.table, h('div', {class: 'table cells'}, whole), tableSaver('Who can talk with whom', whole));
   if (focused) cellAt(body, ...m.at).focus();
 }
 
 function cellOf(g, i, j, at) {
   const c = g.at(i, j), l = look(c);
   return h('td', {
-    role: 'gridcell', tabindex: i === at[0] && j === at[1] ? '0' : '-1', class: `${l.kind}${i === j ? ' own' : ''}`, title: sentence(g, i, j), 'aria-label': sentence(g, i, j),
+    role: 'gridcell', tabindex: i === at[0] && j === at[1] ? '0' : '-1', class: `${l.kind}${i === j ? ' own' : ''}`, title: sentence(g, i, j), 'aria-label': sentence(g, i, j), 'data-word': l.word,
     'data-row': i, 'data-column': j, 'data-a': c && c.a, 'data-b': c && c.b, 'data-talk': c && c.talk, 'data-pairs': c && c.pairs, 'data-talking': c && c.talking, 'data-verdict': c && c.verdict,
   }, l.sign);
 }
@@ -121,9 +127,14 @@ function walk(body, at, rows, columns, open) {
   });
 }
 
-// openCell tells all that is known of a cell below the matrix.
-function openCell(m, i, j) {
+// openCell tells all that is known of a cell below the matrix; from is where its ports are shown
+// from, "0,0", if they are.
+function openCell(m, i, j, from = '') {
   const g = m.grid, c = g.at(i, j), a = g.parties[i], b = g.parties[j];
+  remember('tenants', {a: a.name, b: b.name, ports: from}, true);
+  cellAt(m.body, ...m.at).tabIndex = -1;
+  Object.assign(m.at, [i, j]);
+  cellAt(m.body, i, j).tabIndex = 0;
   for (const td of m.body.querySelectorAll('[aria-selected]')) td.removeAttribute('aria-selected');
   cellAt(m.body, i, j).setAttribute('aria-selected', 'true');
   const title = h('h3', {tabindex: '-1'}, `${sentence(g, i, j)}.`);
@@ -143,12 +154,15 @@ function openCell(m, i, j) {
       [a, b].filter((p, k, list) => p.kind === 'tenant' && list.indexOf(p) === k).map(p => link(toHash('tenants', {name: p.name}), `Tenant ${p.name}`))),
     ports));
   title.focus();
+  const [row, column] = from.split(',').map(n => Math.max(0, parseInt(n, 10) || 0));
+  if (from) showPorts(m, ports, a, b, row, column).catch(e => notify(e.message, 'bad'));
 }
 
 // back goes from what was opened back to its cell.
 function back(m, e) {
   if (e.key !== 'Escape' || !m.cell.firstChild) return;
   replace(m.cell);
+  remember('tenants', {a: '', b: '', ports: ''}, true);
   cellAt(m.body, ...m.at).focus();
 }
 
@@ -177,6 +191,7 @@ function whyLink(from, to) { return link(toHash('why', {from, to}), 'Why', h('sp
 
 // showPorts is the matrix of the ports of two parties, from a row and a column on.
 async function showPorts(m, place, a, b, row = 0, column = 0) {
+  remember('tenants', {ports: `${row},${column}`}, true);
   const answer = await api.get('/matrix/ports', {a: a.name, b: b.name, limit: portsMost, row, column});
   const p = answer.item || answer;
   if (!p.rows.length || !p.columns.length) {
@@ -190,12 +205,13 @@ async function showPorts(m, place, a, b, row = 0, column = 0) {
   const id = unique('ports');
   const part = (name, list, more, from) => (more || from ? `${from + 1} to ${from + list.length} of ${from + list.length + more} ports of ${name}` : '');
   const turn = (text, r, c) => button(text, async () => { await showPorts(m, place, a, b, Math.max(0, r), Math.max(0, c)); place.querySelector('[data-ports]').scrollIntoView({block: 'nearest'}); });
+  const title = `Ports of ${a.name} and of ${b.name}`;
+  const whole = h('table', {role: 'grid', 'data-ports': true, 'aria-labelledby': id}, h('caption', {id}, title),
+    h('thead', {}, h('tr', {}, h('td', {'data-word': 'Port'}), p.columns.map(c => h('th', {scope: 'col'}, h('span', {}, c.name))))), body);
   replace(place, said, h('p', {class: 'hint'}, [part(a.name, p.rows, p.rows_more || 0, row), part(b.name, p.columns, p.columns_more || 0, column)].filter(Boolean).join(', ')),
     h('div', {class: 'actions'}, row ? turn('Rows before', row - portsMost, column) : null, p.rows_more ? turn('Rows after', row + portsMost, column) : null,
       column ? turn('Columns before', row, column - portsMost) : null, p.columns_more ? turn('Columns after', row, column + portsMost) : null),
-    h('div', {class: 'table cells'}, h('table', {role: 'grid', 'data-ports': true, 'aria-labelledby': id},
-      h('caption', {id}, `Ports of ${a.name} and of ${b.name}`),
-      h('thead', {}, h('tr', {}, h('td', {}), p.columns.map(c => h('th', {scope: 'col'}, h('span', {}, c.name))))), body)));
+    h('div', {class: 'table cells'}, whole), tableSaver(title, whole));
 }
 
 // portCell is two ports: over which partitions they can talk, or why they cannot.
@@ -204,5 +220,5 @@ function portCell(r, c, cell, i, j) {
   const l = self ? {sign: '', word: 'the same port', kind: 'plain'} : look({verdict: 'kept-apart', ...cell});
   const more = cell.reason || (cell.partitions || []).join(', ') || (cell.talk === 'none' && !self ? 'they share no partition' : '');
   const text = self ? `${r.name}: the same port` : `${r.name} and ${c.name}: ${{none: 'cannot talk', all: 'can talk'}[l.word] || l.word}${more ? `: ${more}` : ''}`;
-  return h('td', {role: 'gridcell', tabindex: i === 0 && j === 0 ? '0' : '-1', class: l.kind, title: text, 'aria-label': text, 'data-row': i, 'data-column': j, 'data-from': r.guid, 'data-to': c.guid, 'data-talk': cell.talk, 'data-verdict': cell.verdict}, l.sign);
+  return h('td', {role: 'gridcell', tabindex: i === 0 && j === 0 ? '0' : '-1', class: l.kind, title: text, 'aria-label': text, 'data-word': l.word, 'data-row': i, 'data-column': j, 'data-from': r.guid, 'data-to': c.guid, 'data-talk': cell.talk, 'data-verdict': cell.verdict}, l.sign);
 }

@@ -3,7 +3,7 @@
 //
 // For tests: [data-member] each member with its GUID; [data-do=plan] shows the plan.
 
-import {button, field, h, mark, replace, table} from '../dom.js';
+import {button, field, h, mark, remember, replace, table} from '../dom.js';
 import * as api from '../api.js';
 import {label, named, sayer} from './ports.js';
 import {flow} from './flow.js';
@@ -36,6 +36,7 @@ export async function members(place, ctx) {
   const body = h('div');
   const choose = select('Partition', list, current, null, () => {
     // Another partition is another draft.
+    remember('change', {partition: choose.control.value, add: '', remove: '', membership: '', why: ''}, true);
     show(choose.control.value, {}).catch(e => choose.fault(e.message));
   });
   const show = async (pkey, d) => {

@@ -13,10 +13,10 @@ const fileMost = 1 << 20; // bytes of a file that is dropped
 
 // picker is a box to choose ports. options: title; keep(port), which may be chosen, and
 // refusal, why another may not; note(port), what is said of one beside its name; changed(),
-// called when the choice has changed. It has chosen(), a list of {port, membership}, and
-// choose(list).
+// called when the choice has changed, as is onchosen of the box. It has chosen(), a list of
+// {port, membership}, and choose(list).
 export function picker(ports, {title, keep = () => true, note = () => '', refusal = 'it cannot be chosen here', changed = () => {}}) {
-  const p = {ports, keep, note, changed, refusal, chosen: new Map()};
+  const p = {ports, keep, note, refusal, changed: () => { changed(); box.onchosen(); }, chosen: new Map()};
   p.search = field('Search', h('input', {type: 'search', autocomplete: 'off', spellcheck: 'false', maxlength: '64'}), 'Name, GUID, LID or owner; several words narrow it.');
   p.found = h('div', {class: 'found'});
   p.list = h('div', {class: 'chosen'});
@@ -35,8 +35,9 @@ export function picker(ports, {title, keep = () => true, note = () => '', refusa
   drawFound(p);
   drawChosen(p);
   box.chosen = () => [...p.chosen.values()];
+  box.onchosen = () => {};
   // choose takes a list of what chosen() gave, or of ports.
-  box.choose = list => { for (const c of list) { const one = c.port ? c : {port: c, membership: ''}; p.chosen.set(one.port.guid, one); } drawFound(p); drawChosen(p); changed(); };
+  box.choose = list => { for (const c of list) { const one = c.port ? c : {port: c, membership: ''}; p.chosen.set(one.port.guid, one); } drawFound(p); drawChosen(p); p.changed(); };
   return box;
 }
 

@@ -4,6 +4,7 @@
 // For tests: [data-plan] is a plan; its data-gained and data-lost are the pairs of ports.
 
 import {count, facts, h, mark, svg, table} from '../dom.js';
+import {pictureSaver} from '../save.js';
 import {circle, effect, graph, keyTable, room, stateOf} from './plan.js';
 
 const width = 420, height = 300, margin = 120; // of a picture, in its own units
@@ -81,10 +82,10 @@ function picture(g, side, title) {
   const places = circle(g.nodes.length, width, height, margin);
   const drawn = g.edges.map(e => ({...e, state: stateOf(e, side)})).filter(e => e.state !== 'none');
   const said = drawn.map(e => `${g.nodes[e.a]} and ${g.nodes[e.b]}${{cut: ', which is cut', new: ', which is new', more: ', of whom more can talk', fewer: ', of whom fewer can talk'}[e.state] || ''}`);
-  return h('figure', {}, h('figcaption', {}, title),
-    svg('svg', {viewBox: `0 0 ${width} ${height}`, role: 'img', class: 'reach', 'aria-label': `${title}: ${said.length ? `these can talk: ${said.join('; ')}` : 'none of these can talk'}`},
-      drawn.map(e => edge(places, e)),
-      g.nodes.map((n, i) => node(places[i], n))));
+  const whole = svg('svg', {viewBox: `0 0 ${width} ${height}`, role: 'img', class: 'reach', 'aria-label': `${title}: ${said.length ? `these can talk: ${said.join('; ')}` : 'none of these can talk'}`},
+    drawn.map(e => edge(places, e)),
+    g.nodes.map((n, i) => node(places[i], n)));
+  return h('figure', {}, h('figcaption', {}, title), whole, pictureSaver(`Who can talk with whom ${side} the change`, whole));
 }
 
 function edge(places, e) {

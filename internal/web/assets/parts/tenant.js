@@ -20,7 +20,7 @@ const rereadAfter = 400; // ms from an event to the next read
 
 export function keysText(t) { return t.keys ? `${t.keys.first} to ${t.keys.last}` : t.name === 'provider' ? 'all others' : 'none'; }
 
-export async function onePage(main, name, app) {
+export async function onePage(main, name, app, params = {}) {
   const p = {app, name, tenant: await api.item(`/tenants/${encodeURIComponent(name)}`), place: h('div'), summary: h('div'), partitions: h('div'), ports: h('div'), pools: h('div'), matrix: h('div')};
   const waiting = await approvals(app, () => read(p), name);
   const credentials = await tokens(app, name);
@@ -35,7 +35,7 @@ export async function onePage(main, name, app) {
   await read(p);
   const soon = settle(() => Promise.all([read(p), waiting.read()]).catch(e => { if (e.status !== 404) notify(e.message, 'bad'); }), rereadAfter);
   app.onEvent(e => { if (changes(e)) soon(); });
-  return app.provider ? undefined : matrix(p.matrix, app);
+  return app.provider ? undefined : matrix(p.matrix, app, params);
 }
 
 async function read(p) {
