@@ -111,6 +111,7 @@ type topAt struct {
 	output chan []byte
 	rest   []byte
 	before *unix.Termios
+	top    *exec.Cmd
 	ended  chan error
 	after  *os.File // keeps the terminal, for what is left of it
 }
@@ -132,6 +133,7 @@ func startTop(t *testing.T, server string, width, height int, environment ...str
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
+	x.top = c
 	go func() { x.ended <- c.Wait() }()
 	t.Cleanup(func() { c.Process.Kill() })
 	go func() {
@@ -304,4 +306,21 @@ func TestTop(t *testing.T) {
 	if text := x.raw.String(); strings.Contains(text, "\x1b") || !strings.Contains(text, "verdict: isolated") {
 		t.Errorf("in a dumb terminal: %q", text)
 	}
+
+	// A tenant, until SIGTERM.
+	secret, err := os.ReadFile(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x = startTop(t, again, 80, 24, "IBWARDEN_TOKEN="+strings.TrimSpace(string(secret)))
+	for _, k := range []struct{ keys, want string }{
+		{"4567893", "[3hosts]"}, {"", "2 rows"}, {"\r", "training full"}, {"jw", "why"}, {"8", "red-a"}, {"2", "> red"}, {"", "1 row"},
+	} {
+		x.press(k.keys, k.want)
+	}
+	if text := x.String(); strings.Contains(text, "links") || strings.Contains(text, "load") || strings.Contains(text, "master") {
+		t.Errorf("a tenant is shown:\n%s", text)
+	}
+	x.top.Process.Signal(syscall.SIGTERM)
+	x.quit("")
 }

@@ -288,7 +288,7 @@ func (s *source) counters(name, order string) *tui.View {
 		r := tui.Row{ID: fmt.Sprint(p.Node, p.Port)}
 		var counted []string
 		for _, k := range slices.Sorted(maps.Keys(p.Counters)) {
-			if p.Counters[k] > 0 && !strings.HasPrefix(k, "PortXmit") && !strings.HasPrefix(k, "PortRcv") || strings.HasSuffix(k, "Errors") && p.Counters[k] > 0 {
+			if p.Counters[k] > 0 && !strings.HasSuffix(k, "Data") && !strings.HasSuffix(k, "Pkts") {
 				counted = append(counted, fmt.Sprintf("%s=%d", k, p.Counters[k]))
 			}
 		}
