@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// topPage is how many rows are asked for at once, topKept how many events are kept.
-	topPage = 500
+	// topPage is how many rows are asked for at once, the most that the service gives; topKept how many events are kept.
+	topPage = 1000
 	topKept = 1000
 	// topText is the width of a terminal that has room for texts, topMore for what is seldom wanted.
 	topText, topMore = 100, 140

@@ -117,6 +117,12 @@ func (m *Model) Wants() (r Request, some bool) {
 // Enter takes an answer.
 func (m *Model) Enter(a Answer) {
 	var refused *Refusal
+	if a.Head {
+		m.asked = m.now // the interval begins when a service that is slow has answered
+	}
+	if a.View != nil && a.page < max(len(a.View.pages), 1) {
+		a.View.asked = m.now
+	}
 	switch {
 	case errors.Is(a.Err, context.Canceled): // another view is seen: what was not answered is asked again
 		if m.asked = (time.Time{}); a.View != nil {

@@ -119,6 +119,17 @@ func TestPages(t *testing.T) {
 	press(m, "esc", "s", "s", "home")
 	want(t, m, "NUMBERv", "> host-00000 ")
 
+	// Of a service that is slow no more is asked than once an interval after its answer.
+	s = &server{rows: 3, page: 500}
+	m = s.start(80, 24)
+	m.At(time.Unix(101, 0))
+	r, _ := m.Wants()
+	m.At(time.Unix(105, 0))
+	m.Enter(m.Ask(context.Background(), r))
+	if n := s.answer(m); n != 0 {
+		t.Errorf("%d requests at once after a slow answer", n)
+	}
+
 	// An order reads all; nothing comes of a list without end but so many rows.
 	s = &server{rows: 10 * rowsMost, page: 5000}
 	m = s.start(80, 24)

@@ -58,6 +58,7 @@ func (m *Model) Run(ctx context.Context, colour bool) error {
 		case a := <-answers:
 			stop()
 			out = nil
+			m.At(time.Now())
 			m.Enter(a)
 		case e := <-events:
 			if err := m.event(s, e); err != nil {
