@@ -209,6 +209,8 @@ ibwarden handover --to mgmt-2 --why upgrade`,
 # for a program: what is wrong, whom it concerns and what to try
 ibwarden status --json`,
 	"top": `ibwarden top
+# read again every 10 s
+ibwarden top --interval 10s
 # once, for a file
 ibwarden top --server unix:ibwarden.sock >now.txt`,
 	"show events": `ibwarden show events

@@ -96,7 +96,7 @@ members of partitions that they see.
 			if f.json {
 				err = terminal.JSON(c.OutOrStdout(), a)
 			} else {
-				err = printAnswer(c.OutOrStdout(), &a)
+				err = servicecmd.PrintAnswer(c.OutOrStdout(), &a)
 			}
 			if err == nil && a.Cause != why.CauseTalk.String() {
 				err = errCannotTalk
@@ -135,53 +135,6 @@ func (f *whyFlags) explain(c *cobra.Command, from, to string) (a views.Answer, e
 		return a, terminal.WithMisuse(fmt.Errorf("both are %s: want two ports", p))
 	}
 	return views.AnswerOf(p, q, v, snap.ReadAt, func(ib.PKeyBase) bool { return true }), nil
-}
-
-func printAnswer(out io.Writer, a *views.Answer) error {
-	verdict := map[string]string{why.CauseTalk.String(): "yes", why.CauseUnknown.String(): "unknown"}[a.Cause]
-	if verdict == "" {
-		verdict = "no"
-	}
-	fmt.Fprintf(out, "%s: %s\n", verdict, terminal.Plain(a.Sentence))
-	if len(a.Shared) > 0 {
-		rows := terminal.NewTable("partition", "name", a.From.Name, a.To.Name, "there", "back")
-		for _, s := range a.Shared {
-			rows.Add(s.PKey, s.Name, membership(s.FromFull), membership(s.ToFull), disposition(s.There), disposition(s.Back))
-		}
-		fmt.Fprintln(out)
-		if err := rows.Print(out, "", false); err != nil {
-			return err
-		}
-	}
-	if len(a.Remedies) > 0 {
-		fmt.Fprintf(out, "\nany one of these would let them talk:\n")
-	}
-	for _, r := range a.Remedies {
-		text := terminal.Plain(r.Text)
-		switch {
-		case r.PKey == "":
-		case r.File:
-			text += ", in the policy file"
-		default:
-			text = fmt.Sprintf("%s:\n      ibwarden partition member add %s %s=full", text, r.PKey, r.Port)
-		}
-		fmt.Fprintf(out, "  %s\n", text)
-	}
-	return nil
-}
-
-func membership(full bool) string {
-	if full {
-		return "full"
-	}
-	return "limited"
-}
-
-func disposition(p *views.Path) string {
-	if p == nil {
-		return "no match"
-	}
-	return p.Disposition
 }
 
 // Reach is what `ibwarden show reach --json` prints.

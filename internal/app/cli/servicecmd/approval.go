@@ -2,6 +2,7 @@ package servicecmd
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -32,17 +33,21 @@ func approvalList() *cobra.Command {
 		if len(list) == 0 {
 			fmt.Fprintln(c.OutOrStdout(), "no change waits for a second person")
 		}
-		for _, a := range list {
-			fmt.Fprintf(c.OutOrStdout(), "%s, %s, by %s of %s: %s, until %s\n", a.ID, a.At.UTC().Format(time.RFC3339), terminal.Plain(a.By), terminal.Plain(a.Tenant), a.Action, a.Expires.UTC().Format(time.RFC3339))
-			if a.Why != "" {
-				fmt.Fprintf(c.OutOrStdout(), "  because: %s\n", terminal.Plain(a.Why))
-			}
-			for _, words := range a.Words {
-				fmt.Fprintf(c.OutOrStdout(), "  %s\n", terminal.Plain(words))
-			}
+		for i := range list {
+			printApproval(c.OutOrStdout(), &list[i])
 		}
 		return nil
 	})
+}
+
+func printApproval(out io.Writer, a *api.Approval) {
+	fmt.Fprintf(out, "%s, %s, by %s of %s: %s, until %s\n", a.ID, a.At.UTC().Format(time.RFC3339), terminal.Plain(a.By), terminal.Plain(a.Tenant), a.Action, a.Expires.UTC().Format(time.RFC3339))
+	if a.Why != "" {
+		fmt.Fprintf(out, "  because: %s\n", terminal.Plain(a.Why))
+	}
+	for _, words := range a.Words {
+		fmt.Fprintf(out, "  %s\n", terminal.Plain(words))
+	}
 }
 
 func approvalEnd(what, short string) *cobra.Command {

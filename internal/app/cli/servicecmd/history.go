@@ -42,7 +42,7 @@ func historyList() *cobra.Command {
 			return terminal.JSON(c.OutOrStdout(), map[string]any{"revisions": list})
 		}
 		for i := range list {
-			printRevision(c, &list[i])
+			printRevision(c.OutOrStdout(), &list[i])
 		}
 		return nil
 	})
@@ -50,7 +50,7 @@ func historyList() *cobra.Command {
 	return c
 }
 
-func printRevision(c *cobra.Command, r *views.Revision) {
+func printRevision(out io.Writer, r *views.Revision) {
 	by := r.By
 	if by == "" {
 		by = "somebody else"
@@ -58,12 +58,12 @@ func printRevision(c *cobra.Command, r *views.Revision) {
 	if r.Tenant != "" {
 		by += " of " + r.Tenant
 	}
-	fmt.Fprintf(c.OutOrStdout(), "revision %d, %s, by %s: %s%s\n", r.Number, r.At.UTC().Format(time.RFC3339), terminal.Plain(by), r.Action, inWords(r.Outcome))
+	fmt.Fprintf(out, "revision %d, %s, by %s: %s%s\n", r.Number, r.At.UTC().Format(time.RFC3339), terminal.Plain(by), r.Action, inWords(r.Outcome))
 	if r.Why != "" {
-		fmt.Fprintf(c.OutOrStdout(), "  because: %s\n", terminal.Plain(r.Why))
+		fmt.Fprintf(out, "  because: %s\n", terminal.Plain(r.Why))
 	}
 	for _, words := range r.Words {
-		fmt.Fprintf(c.OutOrStdout(), "  %s\n", terminal.Plain(words))
+		fmt.Fprintf(out, "  %s\n", terminal.Plain(words))
 	}
 }
 
@@ -80,7 +80,7 @@ func historyShow() *cobra.Command {
 		if f.json {
 			return terminal.JSON(c.OutOrStdout(), r)
 		}
-		printRevision(c, &r)
+		printRevision(c.OutOrStdout(), &r)
 		for _, e := range r.Edits {
 			fmt.Fprintf(c.OutOrStdout(), "  %s\n", terminal.Plain(e.Key))
 			for _, x := range []struct {

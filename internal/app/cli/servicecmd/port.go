@@ -3,6 +3,7 @@ package servicecmd
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -197,32 +198,36 @@ func portShow() *cobra.Command {
 		if f.json {
 			return terminal.JSON(c.OutOrStdout(), p)
 		}
-		owner := "between two owners"
-		if p.Owner != "" {
-			owner = "of " + terminal.Plain(p.Owner)
-		}
-		fmt.Fprintf(c.OutOrStdout(), "port %s, %s\n", p.GUID, owner)
-		if p.Found {
-			fmt.Fprintf(c.OutOrStdout(), "  port %d of %s (node GUID %s), LID %d, %s\n", p.Number, terminal.Plain(p.Node), p.NodeGUID, p.LID, p.State)
-		} else {
-			fmt.Fprintln(c.OutOrStdout(), "  not seen on the fabric")
-		}
-		if p.Switch != "" {
-			fmt.Fprintf(c.OutOrStdout(), "  connected to port %d of switch %s\n", p.SwitchPort, p.Switch)
-		}
-		if b := p.Bound; b != nil {
-			fmt.Fprintf(c.OutOrStdout(), "  gets its keys only at port %d of switch %s\n", b.Port, b.Switch)
-		}
-		if p.Released != 0 {
-			fmt.Fprintf(c.OutOrStdout(), "  released by its last owner in revision %d\n", p.Released)
-		}
-		if len(p.Partitions) > 0 {
-			fmt.Fprintf(c.OutOrStdout(), "  partitions: %s\n", strings.Join(p.Partitions, " "))
-		}
+		printPort(c.OutOrStdout(), &p)
 		return nil
 	})
 	c.Long = c.Short + ".\n" + portHelp
 	return c
+}
+
+func printPort(out io.Writer, p *views.Port) {
+	owner := "between two owners"
+	if p.Owner != "" {
+		owner = "of " + terminal.Plain(p.Owner)
+	}
+	fmt.Fprintf(out, "port %s, %s\n", p.GUID, owner)
+	if p.Found {
+		fmt.Fprintf(out, "  port %d of %s (node GUID %s), LID %d, %s\n", p.Number, terminal.Plain(p.Node), p.NodeGUID, p.LID, p.State)
+	} else {
+		fmt.Fprintln(out, "  not seen on the fabric")
+	}
+	if p.Switch != "" {
+		fmt.Fprintf(out, "  connected to port %d of switch %s\n", p.SwitchPort, p.Switch)
+	}
+	if b := p.Bound; b != nil {
+		fmt.Fprintf(out, "  gets its keys only at port %d of switch %s\n", b.Port, b.Switch)
+	}
+	if p.Released != 0 {
+		fmt.Fprintf(out, "  released by its last owner in revision %d\n", p.Released)
+	}
+	if len(p.Partitions) > 0 {
+		fmt.Fprintf(out, "  partitions: %s\n", strings.Join(p.Partitions, " "))
+	}
 }
 
 // readPlace reads the place of a port: SWITCH:PORT.

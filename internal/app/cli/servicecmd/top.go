@@ -1,7 +1,6 @@
 package servicecmd
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,11 +9,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
@@ -23,12 +20,11 @@ import (
 )
 
 const (
-	// topInterval is the default time between two screens, topLeast the shortest.
+	// topInterval is the default time between two readings, topLeast the shortest.
 	topInterval = 2 * time.Second
 	topLeast    = 200 * time.Millisecond
-	// topRows bounds the lines of a section, topEvents the events that are kept.
-	topRows   = 8
-	topEvents = 64
+	// topRows bounds the lines of a section.
+	topRows = 8
 )
 
 // screen is what one screen of `ibwarden top` shows.
@@ -50,11 +46,12 @@ func Top() *cobra.Command {
 	interval := topInterval
 	f := new(serverFlags)
 	c := &cobra.Command{
-		Use: "top", Short: "Show how the fabric is, as it changes: verdict, links, tenants, load, events", Args: cobra.NoArgs,
-		Long: `Show how the fabric is, as it changes: the verdict, what was found, the last sweep, the
-tenants, the ports that send most and those with most errors, and the last events. A tenant
-sees its own part. In a terminal the screen is drawn again until it is interrupted; where the
-output goes elsewhere it is printed once.
+		Use: "top", Short: "Show the fabric on the whole terminal, as it changes: tenants, hosts, links, load, history", Args: cobra.NoArgs,
+		Long: `Show how the fabric is, on the whole terminal, as it changes: an overview, tenants with their
+hosts, whom a host can talk with and why, links, load, errors, the history with what differs,
+plans that wait for a second person, and events. A tenant sees its own part. ? lists the keys,
+q quits. Nothing is changed. Where the output is no terminal, or TERM is dumb, the overview is
+printed once. NO_COLOR turns colours off; no meaning is in a colour alone.
 
 Load and errors are known where ibwarden run reads the counters of ports (--metrics).
 `,
@@ -70,70 +67,43 @@ Load and errors are known where ibwarden run reads the counters of ports (--metr
 		},
 	}
 	f.add(c.Flags())
-	c.Flags().DurationVar(&interval, "interval", interval, "time between two screens")
+	c.Flags().DurationVar(&interval, "interval", interval, "time between two readings of what is seen")
 	return c
 }
 
-// top draws screens, or one where the output is no terminal.
+// top shows a service on the whole terminal, or once where the output is none that can do that.
 func top(c *cobra.Command, to *client.Client, interval time.Duration) error {
 	ctx, out := c.Context(), c.OutOrStdout()
-	var last screen
-	for {
-		next, err := look(ctx, to, &last)
-		switch {
-		case ctx.Err() != nil:
-			return nil // it ends when it is interrupted
-		case err != nil:
-			return err
+	s := source{to: to}
+	if term := os.Getenv("TERM"); terminal.IsTerminal(out) && term != "" && term != "dumb" {
+		if _, err := s.heading(ctx); err != nil {
+			return err // before the screen is taken
 		}
-		last = *next
-		var text bytes.Buffer
-		if err := last.print(&text); err != nil {
-			return err
-		}
-		if !terminal.IsTerminal(out) {
-			_, err := out.Write(text.Bytes())
-			return err
-		}
-		if err := redraw(out, text.String()); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(interval):
-		}
+		return s.model(interval).Run(ctx, os.Getenv("NO_COLOR") == "")
 	}
+	x := screen{server: to.Server(), at: time.Now()}
+	var err error
+	if x.status, _, err = client.Get[views.Status](ctx, to, "/status", nil); err == nil {
+		err = x.fill(ctx, to)
+	}
+	if err != nil {
+		return err
+	}
+	return x.print(out)
 }
 
-// look asks the service for a screen; what was on the last one tells which events are new.
-func look(ctx context.Context, to *client.Client, last *screen) (*screen, error) {
-	s := &screen{server: to.Server(), at: time.Now(), events: last.events}
+// fill asks a service for what is on the screen besides the status.
+func (s *screen) fill(ctx context.Context, to *client.Client) error {
 	var err error
-	if s.status, _, err = client.Get[views.Status](ctx, to, "/status", nil); err != nil {
-		return nil, err
-	}
 	if s.tenants, err = client.Page[api.Tenant](ctx, to, "/tenants", topRows+2, nil); err != nil {
-		return nil, err
+		return err
 	}
-	after := ""
-	if n := len(s.events); n > 0 {
-		after = s.events[n-1].ID
-	}
-	for e, err := range to.KeptEvents(ctx, after) {
-		if err != nil {
-			return nil, err
-		}
-		if s.events = append(s.events, e); len(s.events) > topEvents {
-			s.events = s.events[len(s.events)-topEvents:]
-		}
-	}
-	if s.status.Fabric == nil {
-		return s, nil // a tenant
+	if s.events, err = eventsSince(ctx, to, s.events, topKept); err != nil || s.status.Fabric == nil {
+		return err // a tenant is shown no more
 	}
 	list, err := client.Page[views.Sweep](ctx, to, "/sweeps", 1, nil)
-	if err != nil && !isStatus(err, http.StatusServiceUnavailable) {
-		return nil, err
+	if err != nil && !unready(err) {
+		return err
 	}
 	if len(list) > 0 {
 		s.sweep = &list[0]
@@ -148,10 +118,27 @@ func look(ctx context.Context, to *client.Client, last *screen) (*screen, error)
 		case errors.As(err, &p) && (p.Status == http.StatusConflict || p.Status == http.StatusServiceUnavailable):
 			s.unread = p.Detail
 		case err != nil:
-			return nil, err
+			return err
 		}
 	}
-	return s, nil
+	return nil
+}
+
+// eventsSince are the last events, at most that many: those known, and what happened since.
+func eventsSince(ctx context.Context, to *client.Client, known []views.Event, most int) ([]views.Event, error) {
+	after := ""
+	if n := len(known); n > 0 {
+		after = known[n-1].ID
+	}
+	for e, err := range to.KeptEvents(ctx, after) {
+		if err != nil {
+			return known, err
+		}
+		if known = append(known, e); len(known) > most {
+			known = known[len(known)-most:]
+		}
+	}
+	return known, nil
 }
 
 func isStatus(err error, status int) bool {
@@ -167,6 +154,12 @@ func (s *screen) print(out io.Writer) error {
 		read = fmt.Sprintf("read %v ago", s.at.Sub(x.ReadAt).Round(time.Second))
 	}
 	fmt.Fprintf(out, "verdict: %s, %s\n", terminal.Plain(x.Verdict), read)
+	return s.printRest(out)
+}
+
+// printRest prints what is below the verdict.
+func (s *screen) printRest(out io.Writer) error {
+	x := &s.status
 	if f := x.Fabric; f != nil {
 		fmt.Fprintf(out, "fabric: switches %d (drained %d), CAs %d, routers %d, links %d (not active %d)\n", f.Switches, f.Drained, f.CAs, f.Routers, f.Links, f.Inactive)
 		fmt.Fprintf(out, "policy file: partitions %d\n", f.Declared)
@@ -274,29 +267,4 @@ func raw(rate *float64) string {
 		digits = 1
 	}
 	return fmt.Sprintf("%.*f %sB/s", digits, math.Abs(n), [...]string{"", "k", "M", "G", "T"}[unit])
-}
-
-// redraw puts a text in place of what the terminal shows, cut to its size.
-func redraw(out io.Writer, text string) error {
-	rows, columns := 24, 80
-	if file, is := out.(*os.File); is {
-		if size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ); err == nil && size.Row > 1 && size.Col > 1 {
-			rows, columns = int(size.Row), int(size.Col)
-		}
-	}
-	const home, rest, below = "\x1b[H", "\x1b[K\n", "\x1b[J"
-	var b strings.Builder
-	b.WriteString(home)
-	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
-		if i == rows-1 {
-			break
-		}
-		if runes := []rune(line); len(runes) > columns {
-			line = string(runes[:columns])
-		}
-		b.WriteString(line + rest)
-	}
-	b.WriteString(below)
-	_, err := io.WriteString(out, b.String())
-	return err
 }

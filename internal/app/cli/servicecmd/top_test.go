@@ -55,15 +55,3 @@ func TestBytes(t *testing.T) {
 		t.Error("a rate that is not known")
 	}
 }
-
-// A screen is cut to the size of the terminal.
-func TestRedraw(t *testing.T) {
-	var out bytes.Buffer
-	if err := redraw(&out, strings.Repeat(strings.Repeat("é", 200)+"\n", 100)); err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(out.String(), "\n")
-	if len(lines) != 24 || strings.Count(lines[0], "é") != 80 {
-		t.Errorf("%d lines, the first of %d", len(lines), strings.Count(lines[0], "é"))
-	}
-}

@@ -1,6 +1,8 @@
 package servicecmd
 
 import (
+	"fmt"
+	"io"
 	"net/url"
 	"strconv"
 
@@ -8,6 +10,8 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api/client"
 	"github.com/ibwarden/ibwarden/internal/api/views"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
+	"github.com/ibwarden/ibwarden/internal/judge/why"
 )
 
 // Why asks the service why two end ports can or cannot talk.
@@ -28,4 +32,52 @@ func (n *Named) Peers(c *cobra.Command, port string, sl uint8) ([]views.Peer, er
 	}
 	peers, err := client.All[views.Peer](c.Context(), at, "/peers", url.Values{"port": {port}, "sl": {strconv.Itoa(int(sl))}})
 	return peers, failed(err)
+}
+
+// PrintAnswer prints why two end ports can or cannot talk.
+func PrintAnswer(out io.Writer, a *views.Answer) error {
+	verdict := map[string]string{why.CauseTalk.String(): "yes", why.CauseUnknown.String(): "unknown"}[a.Cause]
+	if verdict == "" {
+		verdict = "no"
+	}
+	fmt.Fprintf(out, "%s: %s\n", verdict, terminal.Plain(a.Sentence))
+	if len(a.Shared) > 0 {
+		rows := terminal.NewTable("partition", "name", a.From.Name, a.To.Name, "there", "back")
+		for _, s := range a.Shared {
+			rows.Add(s.PKey, s.Name, membership(s.FromFull), membership(s.ToFull), disposition(s.There), disposition(s.Back))
+		}
+		fmt.Fprintln(out)
+		if err := rows.Print(out, "", false); err != nil {
+			return err
+		}
+	}
+	if len(a.Remedies) > 0 {
+		fmt.Fprintf(out, "\nany one of these would let them talk:\n")
+	}
+	for _, r := range a.Remedies {
+		text := terminal.Plain(r.Text)
+		switch {
+		case r.PKey == "":
+		case r.File:
+			text += ", in the policy file"
+		default:
+			text = fmt.Sprintf("%s:\n      ibwarden partition member add %s %s=full", text, r.PKey, r.Port)
+		}
+		fmt.Fprintf(out, "  %s\n", text)
+	}
+	return nil
+}
+
+func membership(full bool) string {
+	if full {
+		return "full"
+	}
+	return "limited"
+}
+
+func disposition(p *views.Path) string {
+	if p == nil {
+		return "no match"
+	}
+	return p.Disposition
 }
