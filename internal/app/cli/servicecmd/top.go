@@ -162,11 +162,7 @@ func isStatus(err error, status int) bool {
 func (s *screen) print(out io.Writer) error {
 	x := &s.status
 	fmt.Fprintf(out, "ibwarden %s at %s, %s\n", terminal.Plain(x.Version), terminal.Plain(s.server), s.at.UTC().Format(time.RFC3339))
-	read := "the fabric has not been proved yet"
-	if !x.ReadAt.IsZero() {
-		read = fmt.Sprintf("read %v ago", s.at.Sub(x.ReadAt).Round(time.Second))
-	}
-	fmt.Fprintf(out, "verdict: %s, %s\n", terminal.Plain(x.Verdict), read)
+	fmt.Fprintf(out, "verdict: %s, %s\n", terminal.Plain(x.Verdict), x.When(s.at))
 	if f := x.Fabric; f != nil {
 		fmt.Fprintf(out, "fabric: switches %d (drained %d), CAs %d, routers %d, links %d (not active %d)\n", f.Switches, f.Drained, f.CAs, f.Routers, f.Links, f.Inactive)
 		fmt.Fprintf(out, "policy file: partitions %d\n", f.Declared)
