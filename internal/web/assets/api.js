@@ -1,5 +1,7 @@
 // The API of the service, as the console uses it: /api/v1 of the address that served the page.
 
+import {serviceTime} from './dom.js';
+
 const base = '/api/v1';
 const kept = 'ibwarden-session'; // in the storage of this tab and origin
 const old = {why: ''}; // why what was read last may be old
@@ -62,6 +64,7 @@ async function exchange(method, path, {query, body, headers = {}, secret, signal
     if (e.name === 'AbortError') throw e;
     throw new Fault({detail: 'the service does not answer: it may have stopped, or the way to it is cut', reason: 'unreachable'}, 0);
   }
+  if (answer.headers.get('Date')) serviceTime(answer.headers.get('Date'));
   const why = answer.headers.get('Ibwarden-Old') || '';
   if (answer.ok && method === 'GET' && why !== old.why) {
     old.why = why;
