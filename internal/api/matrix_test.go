@@ -98,6 +98,7 @@ var matrix = map[string]struct {
 	"explain-pair":              {"/why?from=HOST&to=OTHER", "", "401 401 200 200 404 200 200 200"},
 	"list-peers":                {"/peers?port=HOST", "", "401 401 200 200 404 200 200 200"},
 	"list-counters":             {"/counters", "", "401 401 403 403 403 200 200 200"},
+	"acknowledge-alarm":         {"/alarms/acknowledge?dry_run=true", `{"alarm":"0000000000000000"}`, "401 401 404 404 404 404 404 404"},
 	"list-alarms":               {"/alarms?audit=true", "", "401 401 200 200 200 200 200 200"},
 	"get-status":                {"/status", "", "401 401 200 200 200 200 200 200"},
 	"list-multicast-groups":     {"/multicast-groups", "", "401 401 403 403 403 200 200 200"},

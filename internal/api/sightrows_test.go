@@ -112,6 +112,7 @@ var sightRows = map[string][]sightRow{
 	"explain-pair":              {{path: "/why?from={OWN}&to={PORT}"}, {path: "/why?from={PORT}&to={OWN}"}, {path: "/why?from={PORT}&to={OTHER}"}},
 	"list-peers":                {{path: "/peers?port={OWN}"}, {path: "/peers?port={PORT}"}},
 	"list-counters":             {{path: "/counters"}, {path: "/counters?node={NODE}"}},
+	"acknowledge-alarm":         {{path: "/alarms/acknowledge?dry_run=true", body: `{"alarm":"0000000000000000"}`}},
 	"list-alarms":               {{path: "/alarms"}, {path: "/alarms?audit=true"}},
 	"get-status":                {{path: "/status"}},
 

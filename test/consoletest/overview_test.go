@@ -1,6 +1,7 @@
 package consoletest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ func TestOverview(t *testing.T) {
 	s.proved()
 	p := s.open(t)
 	p.says(`checked \d+ s ago, proved \d+ (s|min) ago`)
-	p.says("(?s)isolated.*Rests on\\s+\\d+ pairs of \\d+ partitions, \\d+ end ports")
+	p.says("isolated(?s:.*)It rests on \\d+ pairs of \\d+ partitions and \\d+ end ports")
 	p.says(`violet-all of violet: 1 member waits for the other owner`)
 	p.says(`(?s)What changed.*revision \d+.*` + reason)
 	p.says(`(?s)Room left.*violet\s+1 of 16`)
@@ -32,15 +33,19 @@ func TestOverview(t *testing.T) {
 	p.until(`document.querySelector('main').dataset.page === 'fabric'`)
 
 	own := s.openAs(t, token)
-	own.says(`(?s)medium\s+you\s+0x[0-9a-f]{16}\s+the port was not found`)
+	own.says(`(?s)medium\s+you\s+0x[0-9a-f]{16}: the port was not found`)
 	own.says(`(?s)Room left\s.*green\s+1 of 16`)
+	own.find("button", "Acknowledge .*").click()
+	own.find("textbox", "Note").fill("it is at the workshop")
+	own.find("button", "Acknowledge").click()
+	own.says(`(?s)1 thing wrong, 1 acknowledged.*it is at the workshop.*ends in 24 h`)
 	for _, foreign := range []string{"leaf-", "violet-all\n", "blue"} {
 		if said := own.said(); strings.Contains(said, foreign) {
 			t.Errorf("green is told of %q:\n%s", foreign, said)
 		}
 	}
 	need.Long(t, "looks at both pages in every window")
-	for _, x := range []*page{p, own} {
+	for i, x := range []*page{p, own} {
 		x.goTo("#/overview")
 		for _, look := range []struct {
 			scheme string
@@ -49,6 +54,7 @@ func TestOverview(t *testing.T) {
 			x.scheme(look.scheme)
 			x.size(look.width, look.height, look.scale)
 			x.looksRight(look.scheme+" "+look.name, true)
+			x.screenshot(fmt.Sprintf("overview-%d-%s-%s", i, look.scheme, look.name))
 		}
 	}
 }

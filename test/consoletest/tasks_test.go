@@ -186,7 +186,7 @@ var tasks = []task{
 		p.find("button", "Try it").click()
 		p.find("button", "Roll back to revision 4").click()
 		p.find("button", "Roll back").click()
-		p.says("proved")
+		p.says(`revision \d+:\s+✓\s+proved`)
 		s.rolledBack()
 	}, func(s *site, sh *shell) {
 		sh.run("history", "list")

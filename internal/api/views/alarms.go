@@ -3,9 +3,13 @@
 package views
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
@@ -25,29 +29,44 @@ type Alarm struct {
 	Ports    []string `json:"ports" doc:"GUIDs of end ports that it concerns; of a tenant, its own"`
 	PKey     string   `json:"pkey,omitempty"`
 	Node     string   `json:"node,omitempty" doc:"node GUID; for the provider"`
+
+	ID           string        `json:"id" doc:"the same while it says the same"`
+	Acknowledged *Acknowledged `json:"acknowledged,omitempty" doc:"who of the caller's tenant knows of it; the alarm goes on"`
+}
+
+// Acknowledged is who knows of an alarm, and until when that holds.
+type Acknowledged struct {
+	By    string    `json:"by"`
+	At    time.Time `json:"at"`
+	Until time.Time `json:"until"`
+	Note  string    `json:"note"`
 }
 
 // alarms are gathered for a caller.
 type alarms struct {
 	s    *resource.State
 	c    resource.Caller
+	now  time.Time
 	ends map[ib.PortGUID]*observed.Port
 	list []Alarm
 }
 
 // AlarmsOf lists what is wrong as far as a caller may know. proof is as the caller sees it,
 // differences and findings are for the provider, and nil for others.
-func AlarmsOf(s *resource.State, c resource.Caller, f *observed.Fabric, proof *Proof, differences []Difference, findings []audit.Finding) []Alarm {
-	a := &alarms{s, c, map[ib.PortGUID]*observed.Port{}, []Alarm{}}
+func AlarmsOf(s *resource.State, c resource.Caller, now time.Time, f *observed.Fabric, proof *Proof, differences []Difference, findings []audit.Finding) []Alarm {
+	a := &alarms{s, c, now, map[ib.PortGUID]*observed.Port{}, []Alarm{}}
 	for _, p := range f.EndPorts() {
 		if p.InfoRead {
 			a.ends[p.GUID] = p
 		}
 	}
-	a.verdict(proof)
+	a.violations(proof)
 	told := map[string]bool{} // ports whose cables are told
 	for _, d := range differences {
 		x := Alarm{Kind: "cable", Severity: "high", Where: d.Name, Text: d.Text, Node: d.Node, Ports: d.Ports}
+		if d.Port > 0 {
+			x.Where = fmt.Sprintf("%s port %d", d.Name, d.Port)
+		}
 		if d.Kind == "renamed" {
 			x.Severity = "low"
 		}
@@ -57,11 +76,8 @@ func AlarmsOf(s *resource.State, c resource.Caller, f *observed.Fabric, proof *P
 		a.add(x)
 	}
 	a.ports(told)
-	for _, x := range findings {
-		if x.Severity >= audit.High {
-			a.finding(x)
-		}
-	}
+	a.verdict(proof)
+	a.findings(findings)
 	slices.SortStableFunc(a.list, func(x, y Alarm) int { return rank(y.Severity) - rank(x.Severity) })
 	return a.list
 }
@@ -87,6 +103,11 @@ func (a *alarms) add(x Alarm) {
 	if !a.c.IsProvider() {
 		x.Tenants = []string{a.c.Tenant}
 	}
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{x.Kind, x.Where, x.Text, x.PKey, x.Node}, x.Ports...), "\x00")))
+	x.ID = hex.EncodeToString(sum[:8])
+	if k := a.s.Acknowledged(a.c.Tenant, x.ID, a.now); k != nil {
+		x.Acknowledged = &Acknowledged{k.By, k.At, k.Until, k.Note}
+	}
 	a.list = append(a.list, x)
 }
 
@@ -98,11 +119,8 @@ func (a *alarms) name(guid string) string {
 	return guid
 }
 
-// verdict enters who can talk and may not, and why else the verdict does not hold.
-func (a *alarms) verdict(p *Proof) {
-	if p == nil {
-		return
-	}
+// violations enters who can talk and may not.
+func (a *alarms) violations(p *Proof) {
 	for _, v := range p.Violations {
 		x := Alarm{Kind: "violation", Severity: "critical", PKey: v.PKey, Ports: slices.DeleteFunc([]string{v.From, v.To}, func(g string) bool { return g == "" })}
 		switch {
@@ -118,6 +136,10 @@ func (a *alarms) verdict(p *Proof) {
 		}
 		a.add(x)
 	}
+}
+
+// verdict enters why else the verdict does not hold.
+func (a *alarms) verdict(p *Proof) {
 	for _, reason := range p.Reasons {
 		a.add(Alarm{Kind: "verdict", Severity: "high", Where: "the fabric", Text: reason})
 	}
@@ -149,13 +171,33 @@ func (a *alarms) ports(told map[string]bool) {
 // atPort is the end of a place of an audit: what a device says of itself stands before it.
 var atPort = regexp.MustCompile(`\((port|node) GUID (0x[0-9a-f]{16})\)$`)
 
-// finding enters what an audit finds.
-func (a *alarms) finding(f audit.Finding) {
-	x := Alarm{Kind: "audit", Severity: f.Severity.String(), Where: f.Where, Text: f.Check + ": " + f.Read, Advice: f.Advice}
-	if at := atPort.FindStringSubmatch(f.Where); at != nil && at[1] == "port" {
-		x.Ports = []string{at[2]}
-	} else if at != nil {
-		x.Node = at[2]
+// findings enters what an audit finds that is high or critical, each check once.
+func (a *alarms) findings(list []audit.Finding) {
+	type found struct {
+		Alarm
+		check  string
+		places int
 	}
-	a.add(x)
+	var all []*found
+	for _, f := range list {
+		if f.Severity < audit.High {
+			continue
+		}
+		i := slices.IndexFunc(all, func(x *found) bool { return x.check == f.Check && x.Severity == f.Severity.String() })
+		if i < 0 {
+			i = len(all)
+			all = append(all, &found{Alarm: Alarm{Kind: "audit", Severity: f.Severity.String(), Where: f.Where, Text: f.Check + ": " + f.Read, Advice: f.Advice}, check: f.Check})
+		}
+		x := all[i]
+		x.places++
+		if at := atPort.FindStringSubmatch(f.Where); at != nil && at[1] == "port" && !slices.Contains(x.Ports, at[2]) {
+			x.Ports = append(x.Ports, at[2])
+		}
+	}
+	for _, x := range all {
+		if x.places > 1 {
+			x.Where = fmt.Sprintf("%s and %d more", x.Where, x.places-1)
+		}
+		a.add(x.Alarm)
+	}
 }

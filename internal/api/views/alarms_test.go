@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
@@ -43,7 +44,7 @@ func TestAlarmsAsWhom(t *testing.T) {
 	}
 	for c, want := range map[string][]string{
 		resource.Provider: {
-			"violation critical [red blue] [" + r + " " + blue.GUID.String() + "]", "verdict high [] []", "cable high [blue] [" + listed + "]",
+			"violation critical [red blue] [" + r + " " + blue.GUID.String() + "]", "cable high [blue] [" + listed + "]", "verdict high [] []",
 			"audit high [red] [" + r + "]", "port medium [blue] [" + gone + "]", "port medium [zinc] [" + z + "]",
 		},
 		"red":  {"violation critical [red] [" + r + "]"},
@@ -56,7 +57,7 @@ func TestAlarmsAsWhom(t *testing.T) {
 			d, f = nil, nil
 		}
 		var got []string
-		for _, x := range AlarmsOf(s.State, by, b.Fabric, proof(c), d, f) {
+		for _, x := range AlarmsOf(s.State, by, time.Now(), b.Fabric, proof(c), d, f) {
 			got = append(got, fmt.Sprint(x.Kind, " ", x.Severity, " ", x.Tenants, " ", x.Ports))
 			if x.Where == "" || x.Text == "" || c != resource.Provider && strings.Contains(x.Where+x.Text, "leaf") {
 				t.Errorf("%s is told %+v", c, x)

@@ -3,7 +3,7 @@
 //
 // For tests: [data-alarm] each alarm with its kind; [data-waits] each partition with requests.
 
-import {button, count, facts, h, link, mark, notify, replace, settle, table, time, toHash, verdictMark} from '../dom.js';
+import {button, count, dialog, field, h, link, mark, notify, replace, settle, table, time, toHash, verdictMark} from '../dom.js';
 import * as api from '../api.js';
 import {approvals} from '../parts/approvals.js';
 import {outcomeMark, portSayer, proved, revisionLink, section, steady, texts} from '../parts/controls.js';
@@ -43,6 +43,7 @@ async function render(main, params, app) {
     showChanged(changed.body, revisions, app, state);
     showRoom(room.body, tenants, partitions, app);
   };
+  state.read = alarms;
   replace(main, h('div', {class: 'columns'}, verdict, waits), wrong, approving.box, h('div', {class: 'columns'}, changed, room));
   await read();
   const failed = e => notify(e.message, 'bad');
@@ -60,7 +61,7 @@ function showVerdict(body, p) {
   steady(body, () => replace(body,
     h('p', {class: 'verdict', 'data-verdict': p.verdict}, verdictMark(p.verdict)),
     h('p', {}, meanings[p.verdict] || ''), h('p', {'data-age': true}, proved(p), '.'),
-    facts([['Rests on', [count(c.pairs, 'pair'), ' of ', count(c.partitions, 'partition'), ', ', count(c.end_ports, 'end port')]], ['Violations', c.violations || undefined], ['Not known', c.unknown || undefined]]),
+    h('p', {}, `It rests on ${count(c.pairs, 'pair')} of ${count(c.partitions, 'partition')} and ${count(c.end_ports, 'end port')}.`),
     h('p', {}, link('#/proof', 'The whole proof'))));
 }
 
@@ -88,16 +89,34 @@ function showWrong(body, list, more, state, app) {
   const shown = list.slice(0, state.shown);
   const bad = app.events.filter(e => ['bad', 'warn'].includes(severity(e))).slice(-eventsShown).reverse();
   steady(body, () => replace(body,
-    h('p', {role: 'status'}, list.length ? mark(kinds[list[0].severity], `${more ? 'more than ' : ''}${count(list.length, 'thing')} wrong`) : mark('good', 'Nothing is known to be wrong')),
+    h('p', {role: 'status'}, list.length ? mark(kinds[list[0].severity], `${more ? 'more than ' : ''}${count(list.length, 'thing')} wrong, ${list.filter(a => a.acknowledged).length} acknowledged`) : mark('good', 'Nothing is known to be wrong')),
     list.length ? table('What is wrong, the worst first', [
       {title: 'Severity', cell: a => mark(kinds[a.severity], a.severity), head: false},
       {title: 'Concerns', cell: a => whom(a, app)},
-      {title: 'Where', cell: a => a.where},
-      {title: 'What', cell: a => [state.say(a.text), a.advice ? h('p', {class: 'hint'}, a.advice) : null]},
+      {title: 'What', cell: a => [h('strong', {}, a.where), ': ', state.say(a.text), a.advice ? h('p', {class: 'hint'}, a.advice) : null]},
       {title: 'More', cell: a => fix(a, app)},
+      {title: 'Known', cell: a => known(a, state, app)},
     ], shown, {hideCaption: true, onrow: (tr, a) => { tr.dataset.alarm = a.kind; }}) : null,
     list.length > shown.length ? button(`Show all ${list.length}`, () => { state.shown = alarmsMost; showWrong(body, list, more, state, app); }) : null,
     bad.length ? [h('h3', {}, 'What happened last'), h('ul', {class: 'texts'}, bad.map(e => h('li', {}, time(e.at), ' ', mark(severity(e), e.name || e.kind), ' ', e.text))), h('p', {}, link(toHash('events', {kind: 'trouble'}), 'All trouble'))] : null));
+}
+
+const lives = [['1', 'for a day'], ['7', 'for a week'], ['30', 'for 30 days'], ['', 'not any more']]; // days
+
+// known says who of the caller's tenant knows of an alarm, and lets others say it.
+function known(a, state, app) {
+  if (!a.id) return '';
+  const k = a.acknowledged;
+  const ask = async () => {
+    const note = field('Note', h('input', {maxlength: '500', autocomplete: 'off', value: k ? k.note : ''}), 'What is known of it, or done about it.');
+    const life = field('Acknowledged', h('select', {}, lives.filter(([v]) => v || k).map(([v, t]) => h('option', {value: v}, t))));
+    if (!await dialog('Acknowledge this?', h('div', {}, h('p', {}, `${a.where}: ${a.text}`), h('p', {class: 'hint'}, 'It stays on the list, with who knows of it.'), note, life), 'Acknowledge')) return;
+    const days = Number(life.control.value);
+    await api.write('POST', '/alarms/acknowledge', {alarm: a.id, ...(days ? {note: note.control.value.trim(), until: new Date(Date.now() + days * 86400000).toISOString()} : {})}, {repeat: api.repeatKey()});
+    await state.read();
+  };
+  return [k ? h('p', {}, mark('plain', k.by), ' ', time(k.at), k.note ? [': ', h('q', {}, k.note)] : '', ', ends ', time(k.until)) : null,
+    app.session.read_only ? null : button(k ? 'Change…' : 'Acknowledge…', ask, {'data-do': 'acknowledge', 'aria-label': `Acknowledge ${a.where}: ${a.text}`})];
 }
 
 function whom(a, app) {
