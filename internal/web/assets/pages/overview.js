@@ -116,7 +116,7 @@ function known(a, state, app) {
     await state.read();
   };
   return [k ? h('p', {}, mark('plain', k.by), ' ', time(k.at), k.note ? [': ', h('q', {}, k.note)] : '', ', ends ', time(k.until)) : null,
-    app.session.read_only ? null : button(k ? 'Change…' : 'Acknowledge…', ask, {'data-do': 'acknowledge', 'aria-label': `Acknowledge ${a.where}: ${a.text}`})];
+    app.session.read_only ? null : button(k ? 'Change…' : 'Acknowledge…', ask, {'data-do': 'acknowledge', 'aria-label': `${k ? 'Change' : 'Acknowledge'} ${a.where}: ${a.text}`})];
 }
 
 function whom(a, app) {
