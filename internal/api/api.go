@@ -121,6 +121,7 @@ func build(s *service.Service, o Options) *api {
 	a.reaching()
 	a.traffic()
 	a.status()
+	a.alarms()
 	a.lifetime()
 	a.sharedProblems()
 	a.huma.OpenAPI().Paths["/openapi.json"] = describesItself()

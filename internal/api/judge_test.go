@@ -100,6 +100,15 @@ func (s *snapshotJudge) Proof(ctx context.Context) (*isolation.Proof, time.Time,
 	return s.proof, s.snap.ReadAt, nil
 }
 
+// Checked is when the fabric was read.
+func (s *snapshotJudge) Checked(ctx context.Context) *time.Time {
+	_, at, err := s.Proof(ctx)
+	if err != nil {
+		return nil
+	}
+	return &at
+}
+
 // Allowed are the partitions that the proof was made with.
 func (s *snapshotJudge) Allowed(ctx context.Context) ([]observed.Partition, error) {
 	s.mu.Lock()

@@ -19,6 +19,9 @@ import (
 type Judge interface {
 	// Proof is the verdict on the fabric.
 	Proof(ctx context.Context) (*isolation.Proof, time.Time, error)
+	// Checked is since when every table that isolates was read back, and was as it was proved; nil
+	// where that was not so yet.
+	Checked(ctx context.Context) *time.Time
 	// Allowed are the partitions of the policy as they were resolved for the proof.
 	Allowed(ctx context.Context) ([]observed.Partition, error)
 	// Multicast is the verdict on the multicast forwarding tables.
@@ -40,9 +43,11 @@ func (a *api) judged() {
 			if err != nil {
 				return nil, err
 			}
-			caller := callerOf(ctx)
+			caller, checked := callerOf(ctx), a.options.Judge.Checked(ctx)
 			return readOne(ctx, a, "", func(s *resource.State) (views.Proof, uint64, error) {
-				return views.ProofOf(s, caller, proof, allowed, at), s.Last(), nil
+				p := views.ProofOf(s, caller, proof, allowed, at)
+				p.CheckedAt = checked
+				return p, s.Last(), nil
 			})
 		})
 	type pairsInput struct {

@@ -113,6 +113,8 @@ var sightRows = map[string][]sightRow{
 	"list-peers":                {{path: "/peers?port={OWN}"}, {path: "/peers?port={PORT}"}},
 	"list-counters":             {{path: "/counters"}, {path: "/counters?node={NODE}"}},
 	"get-load":                  {{path: "/map/load"}},
+	"acknowledge-alarm":         {{path: "/alarms/acknowledge?dry_run=true", body: `{"alarm":"0000000000000000"}`}},
+	"list-alarms":               {{path: "/alarms"}, {path: "/alarms?audit=true"}},
 	"get-status":                {{path: "/status"}},
 
 	"list-multicast-groups": {{path: "/multicast-groups"}},

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -18,9 +19,15 @@ func (a *api) status() {
 				f = snap.Fabric
 			}
 			proof, at := a.proofIfAny(ctx)
+			var checked *time.Time
+			if proof != nil {
+				checked = a.options.Judge.Checked(ctx)
+			}
 			caller, store := callerOf(ctx), a.service.Refuses()
 			return readOne(ctx, a, "", func(s *resource.State) (views.Status, uint64, error) {
-				return views.StatusOf(s, caller, f, proof, at, a.options.Version, store), s.Last(), nil
+				status := views.StatusOf(s, caller, f, proof, at, a.options.Version, store)
+				status.CheckedAt = checked
+				return status, s.Last(), nil
 			})
 		})
 }

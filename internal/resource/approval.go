@@ -114,7 +114,7 @@ func (d *draft) approval(id string) (*Approval, error) {
 }
 
 // Trim forgets what has had its time: removals older than RemovedLife that have been
-// proved, approvals and tokens that have expired. It forgets at most TrimMax of them.
+// proved, approvals, acknowledgements and tokens that have expired. It forgets at most TrimMax of them.
 type Trim struct{}
 
 func (Trim) Action() string { return "trim" }
@@ -123,7 +123,7 @@ func (Trim) plan(d *draft) error {
 	if err := d.provider(); err != nil {
 		return err
 	}
-	var removals, approvals, tokens int
+	var removals, approvals, acknowledgements, tokens int
 	for _, o := range d.Objects() {
 		if len(d.edits) >= TrimMax {
 			break
@@ -139,6 +139,11 @@ func (Trim) plan(d *draft) error {
 				d.remove(o.Key())
 				approvals++
 			}
+		case *Acknowledgement:
+			if !d.At.Before(o.Until) {
+				d.remove(o.Key())
+				acknowledgements++
+			}
 		case *Token:
 			if o.expired(d.At) {
 				d.remove(o.Key())
@@ -147,7 +152,7 @@ func (Trim) plan(d *draft) error {
 		}
 	}
 	if len(d.edits) > 0 {
-		d.say("", "%d removals, %d approvals and %d tokens have had their time", removals, approvals, tokens)
+		d.say("", "%d removals, %d approvals, %d acknowledgements and %d tokens have had their time", removals, approvals, acknowledgements, tokens)
 	}
 	return nil
 }

@@ -136,6 +136,8 @@ func SeesObject(c Caller, o Object) bool {
 		return !bound && (all || o.Owner == c.Tenant)
 	case *Approval:
 		return !bound && (all || o.Tenant == c.Tenant)
+	case *Acknowledgement:
+		return !bound && (all || o.Tenant == c.Tenant)
 	case *Partition:
 		return c.reaches(o.PKey) && (all || o.Owner == c.Tenant)
 	case *Removed:

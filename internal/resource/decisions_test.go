@@ -138,6 +138,7 @@ func decisions() (list []resource.Change) {
 	for _, at := range []ib.NodeGUID{0x51, 0x52, 0} {
 		list = append(list, resource.DrainSwitch{Drain: resource.Drain{Switch: at}}, resource.UndrainSwitch{Switch: at})
 	}
+	list = append(list, resource.AcknowledgeAlarm{Alarm: "0123456789abcdef", Title: "leaf", Until: time.Unix(1e9+60, 0).UTC()}, resource.AcknowledgeAlarm{Alarm: "0123456789abcdef"})
 	for _, text := range []string{"default: limited\n", "default: limited\npartitions:\n- {name: training, pkey: 0x11}\n", "default: limited\npartitions:\n- {name: x, pkey: 0x100}\n", "default: limited\npartitions:\n- {name: x, pkey: 0x150}\n", "default: limited\npartitions:\n- {name: x, pkey: 0x11, members: {full: [0x1]}}\n",
 		"default: limited\npartitions:\n- {name: x, pkey: 0x11, members: {full: [0x1006]}}\n", "default: limited\npartitions:\n- {name: x, pkey: 0x50}\n", "nonsense: 1\n"} {
 		list = append(list, file(text))

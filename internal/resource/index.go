@@ -35,6 +35,8 @@ type index struct {
 	tokens    map[string]*Token            // by Sum
 	tokensOf  map[string]map[string]*Token
 	approvals map[string]*Approval
+	// acknowledged are alarms, by tenant and ID.
+	acknowledged map[string]map[string]*Acknowledgement
 }
 
 // slot is a port in a partition.
@@ -50,7 +52,7 @@ func newIndex() index {
 		places: map[policy.Place]ib.PortGUID{}, members: map[ib.PKeyBase]map[ib.PortGUID]*Member{}, in: map[ib.PortGUID]map[ib.PKeyBase]bool{},
 		counts: map[string]int{}, asked: map[string]int{}, shared: map[ib.PKeyBase]map[string]int{}, waiting: map[string]map[string]*Member{},
 		removed: map[ib.PKeyBase]map[ib.PortGUID]*Removed{}, tokens: map[string]*Token{}, tokensOf: map[string]map[string]*Token{},
-		approvals: map[string]*Approval{}, removedOf: map[string]map[slot]*Removed{},
+		approvals: map[string]*Approval{}, acknowledged: map[string]map[string]*Acknowledgement{}, removedOf: map[string]map[slot]*Removed{},
 	}
 }
 
@@ -98,6 +100,8 @@ func (s *State) unlist(o Object) {
 		leave(s.removedOf, o.Owner, slot{o.PKey, o.Port})
 	case *Approval:
 		delete(s.approvals, o.ID)
+	case *Acknowledgement:
+		leave(s.acknowledged, o.Tenant, o.Alarm)
 	case *File:
 		s.written = newWritten(s.base)
 	}
@@ -134,6 +138,8 @@ func (s *State) list(o Object) {
 		enter(s.removedOf, o.Owner, slot{o.PKey, o.Port}, o)
 	case *Approval:
 		s.approvals[o.ID] = o
+	case *Acknowledgement:
+		enter(s.acknowledged, o.Tenant, o.Alarm, o)
 	case *File:
 		if p, err := o.parse(); err == nil { // it was parsed when it was planned
 			s.written = newWritten(p)

@@ -42,6 +42,10 @@ const (
 	RemovedMax = 1 << 16
 	// TrimMax is the most objects that one Trim forgets.
 	TrimMax = 1 << 14
+	// AcknowledgementsMax is the most alarms that one tenant has acknowledged, the provider's too;
+	// AcknowledgementLife how long one is at most.
+	AcknowledgementsMax = 1000
+	AcknowledgementLife = 90 * 24 * time.Hour
 	// DrainsMax is the most switches that are drained at a time.
 	DrainsMax = 1 << 10
 	// IntoMax is the most partitions into which one change moves ports.

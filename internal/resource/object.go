@@ -30,6 +30,8 @@ const (
 	KindFile      Kind = "file"
 	KindDrain     Kind = "drain"
 	KindRestored  Kind = "restored"
+
+	KindAcknowledgement Kind = "acknowledgement"
 )
 
 // Object is one object of a State. An Object is never changed: an edit replaces it.
@@ -314,6 +316,8 @@ func Decode(key string, data []byte) (Object, error) {
 		o = new(File)
 	case KindDrain:
 		o = new(Drain)
+	case KindAcknowledgement:
+		o = new(Acknowledgement)
 	case KindRestored:
 		o = new(Restored)
 	default:

@@ -323,6 +323,8 @@ func (s *State) Concerns(o Object) []string {
 		return []string{o.Owner}
 	case *Approval:
 		return []string{o.Tenant}
+	case *Acknowledgement:
+		return []string{o.Tenant}
 	}
 	return nil
 }

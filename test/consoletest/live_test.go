@@ -87,7 +87,7 @@ func TestRollbackOfWhatWasSeen(t *testing.T) {
 	p.find("button", "Try it").click()
 	p.says("night-shift")
 	confirm()
-	p.says("proved")
+	p.says(`revision \d+:\s+✓\s+proved`)
 	s.rolledBack()
 }
 

@@ -102,7 +102,7 @@ func TestLogin(t *testing.T) {
 		if n := p.text("history.length"); n != "2" { // about:blank and this
 			t.Errorf("the history has %s places: want that of the code replaced", n)
 		}
-		want := []string{"#/fabric", "#/tenants", "#/change", "#/why", "#/proof", "#/history", "#/managers", "#/events", "#/traffic"}
+		want := []string{"#/overview", "#/fabric", "#/tenants", "#/change", "#/why", "#/proof", "#/history", "#/managers", "#/events", "#/traffic"}
 		if got := p.pages(); !slices.Equal(got, want) {
 			t.Errorf("the pages are %v: want %v", got, want)
 		}

@@ -124,6 +124,7 @@ func TestMapByKeyboard(t *testing.T) {
 	need.Long(t, "seconds of a browser")
 	s := demonstration(t)
 	p := s.open(t)
+	p.goTo("#/fabric")
 	p.evaluate(`document.querySelector('main canvas').focus()`, nil)
 	said := map[string]bool{}
 	for _, key := range []string{kb.ArrowRight, kb.ArrowRight, kb.ArrowUp, kb.ArrowLeft, kb.ArrowDown, kb.ArrowDown, kb.ArrowRight} {

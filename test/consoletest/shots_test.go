@@ -61,7 +61,7 @@ func TestShots(t *testing.T) {
 	traffic := withErrors(t).open(t) // where the manager may read counters
 	traffic.goTo("#/traffic")        // where plots begin
 	views := []struct{ name, hash string }{
-		{"fabric", "#/fabric"}, {"device", "#/fabric?node=" + s.node("leaf-2").GUID.String()},
+		{"overview", "#/overview"}, {"fabric", "#/fabric"}, {"device", "#/fabric?node=" + s.node("leaf-2").GUID.String()},
 		{"tenants", "#/tenants"}, {"tenant", "#/tenants?name=green"},
 		{"change", "#/change?partition=0x0101&add=" + s.guid("red-5")}, {"move", "#/change?task=move&ports=" + s.guid("red-5") + "&partition=0x0101"},
 		{"why", "#/why?from=" + s.guid("red-1") + "&to=" + s.guid("blue-4")}, {"why-talk", "#/why?from=" + s.guid("red-1") + "&to=" + s.guid("red-3")}, {"proof", "#/proof"},
@@ -70,7 +70,7 @@ func TestShots(t *testing.T) {
 	}
 	schemes, widths := []string{"light", "dark"}, []int64{390, 1440}
 	if os.Getenv("IBWARDEN_SCREENSHOTS") == "" {
-		views, schemes = views[:2], schemes[:1]
+		views, schemes = views[:3], schemes[:1]
 	}
 	for _, scheme := range schemes {
 		p.scheme(scheme)

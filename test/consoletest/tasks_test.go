@@ -167,7 +167,7 @@ var tasks = []task{
 	}},
 	{"find a mis-cabled port", faulty, func(s *site, p *page) {
 		// The page that the console begins with lists them.
-		p.says("(?s)Cables that are not as the list of cables says.*leaf-1 port 4")
+		p.says("(?s)What is wrong now.*leaf-1 port 4")
 	}, func(s *site, sh *shell) {
 		sh.says(sh.may("topology", "diff", "--fabric", s.fabric, "--data", s.dir), "leaf-1:4")
 	}},
@@ -186,7 +186,7 @@ var tasks = []task{
 		p.find("button", "Try it").click()
 		p.find("button", "Roll back to revision 4").click()
 		p.find("button", "Roll back").click()
-		p.says("proved")
+		p.says(`revision \d+:\s+✓\s+proved`)
 		s.rolledBack()
 	}, func(s *site, sh *shell) {
 		sh.run("history", "list")

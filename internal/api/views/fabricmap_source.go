@@ -54,4 +54,6 @@ type Difference struct {
 	Port int    `json:"port" doc:"0 where the device is meant"`
 	Kind string `json:"kind" enum:"missing,unlisted,moved,device-missing,device-unlisted,device-changed,renamed" doc:"what was listed was not found; something was found where nothing is listed; something else was found; and the same of devices"`
 	Text string `json:"text" doc:"what is different, in words"`
+	// Ports are those that the list has: what is found there says itself who it is.
+	Ports []string `json:"ports,omitempty" doc:"GUIDs of the end ports that the list has at this device or cable"`
 }

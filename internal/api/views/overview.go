@@ -3,6 +3,7 @@
 package views
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib/smp"
@@ -13,17 +14,32 @@ import (
 
 // Status is how things are, as a caller sees them.
 type Status struct {
-	Version    string    `json:"version"`
-	Verdict    string    `json:"verdict" doc:"of the last proof, as in /proof; unknown while there is none"`
-	Holds      bool      `json:"holds" doc:"tenants are kept apart"`
-	ReadAt     time.Time `json:"read_at" doc:"when the fabric was read"`
-	Tenants    int       `json:"tenants" doc:"that the caller sees, without the provider"`
-	Partitions int       `json:"partitions" doc:"that the caller sees"`
-	Members    int       `json:"members" doc:"that the caller sees"`
-	Ports      int       `json:"ports" doc:"end ports that belong to tenants; of a tenant, to it"`
-	Approvals  int       `json:"approvals" doc:"changes that wait for a second person"`
-	Fabric     *Fabric   `json:"fabric,omitempty" doc:"for the provider"`
-	Store      string    `json:"store,omitempty" doc:"for the provider: why the store takes no changes now, such as the revisions that are missing in one that was rolled back"`
+	Version    string     `json:"version"`
+	Verdict    string     `json:"verdict" doc:"of the last proof, as in /proof; unknown while there is none"`
+	Holds      bool       `json:"holds" doc:"tenants are kept apart"`
+	ReadAt     time.Time  `json:"read_at" doc:"when the fabric was read whole, or changed, and proved"`
+	CheckedAt  *time.Time `json:"checked_at,omitempty" doc:"since then every table that isolates was read back, and was as it was proved; absent before the first time"`
+	Tenants    int        `json:"tenants" doc:"that the caller sees, without the provider"`
+	Partitions int        `json:"partitions" doc:"that the caller sees"`
+	Members    int        `json:"members" doc:"that the caller sees"`
+	Ports      int        `json:"ports" doc:"end ports that belong to tenants; of a tenant, to it"`
+	Approvals  int        `json:"approvals" doc:"changes that wait for a second person"`
+	Fabric     *Fabric    `json:"fabric,omitempty" doc:"for the provider"`
+	Store      string     `json:"store,omitempty" doc:"for the provider: why the store takes no changes now, such as the revisions that are missing in one that was rolled back"`
+}
+
+// When is how old the verdict is at a time, in words.
+func (x *Status) When(now time.Time) string {
+	ago := func(what string, at time.Time) string {
+		return fmt.Sprintf("%s %v ago", what, max(0, now.Sub(at)).Round(time.Second))
+	}
+	switch {
+	case x.ReadAt.IsZero():
+		return "the fabric has not been proved yet"
+	case x.CheckedAt == nil:
+		return ago("proved", x.ReadAt)
+	}
+	return ago("checked", *x.CheckedAt) + ", " + ago("proved", x.ReadAt)
 }
 
 // Fabric counts what was found.

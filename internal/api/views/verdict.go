@@ -18,7 +18,8 @@ import (
 type Proof struct {
 	Verdict     string       `json:"verdict" doc:"of the fabric; for a tenant, of its own ports and partitions, and no better than what the fabric lacks allows"`
 	Holds       bool         `json:"holds" doc:"tenants are kept apart"`
-	ReadAt      time.Time    `json:"read_at" doc:"when the fabric was read"`
+	ReadAt      time.Time    `json:"read_at" doc:"when the fabric was read whole, or changed, and proved"`
+	CheckedAt   *time.Time   `json:"checked_at,omitempty" doc:"since then every table that isolates was read back, and was as it was proved; absent before the first time"`
 	Reasons     []string     `json:"reasons" doc:"why it does not hold; for the provider"`
 	Caveats     []string     `json:"caveats" doc:"what the verdict leaves to hosts; for a tenant, where that concerns its own ports"`
 	Violations  []Violation  `json:"violations" doc:"ports that can talk and may not, at most 100; a tenant sees those of its own ports and partitions, each of its ports once for each key"`

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -61,7 +62,25 @@ func differences(l *cables.List, f *observed.Fabric) []views.Difference {
 		} else if n := f.Node(d.At.Node); n != nil {
 			name = n.Name()
 		}
-		out = append(out, views.Difference{Node: d.At.Node.String(), Name: name, Port: int(d.At.Port), Kind: string(d.Kind), Text: d.What})
+		out = append(out, views.Difference{Node: d.At.Node.String(), Name: name, Port: int(d.At.Port), Kind: string(d.Kind), Text: d.What, Ports: listedPorts(l, d.At)})
+	}
+	return out
+}
+
+// listedPorts are the end ports that a list has at a place, or at the other end of its cable.
+func listedPorts(l *cables.List, at observed.Place) (out []string) {
+	places := []observed.Place{at}
+	if d, is := l.Device(at.Node); is && at.Port == 0 && d.Type != ib.NodeSwitch {
+		for n := range d.Ports {
+			places = append(places, observed.Place{Node: at.Node, Port: ib.PortNum(n + 1)})
+		}
+	} else if peer, is := l.Peer(at); is {
+		places = append(places, peer)
+	}
+	for _, p := range places {
+		if g := l.PortGUID(p); g != 0 {
+			out = append(out, g.String())
+		}
 	}
 	return out
 }

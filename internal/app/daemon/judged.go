@@ -39,6 +39,17 @@ func (s *Served) Proof(context.Context) (*isolation.Proof, time.Time, error) {
 	return j.result.Proof, j.at, nil
 }
 
+// Checked is since when every table that isolates was read back, and was as it was proved; nil
+// where that was not so yet.
+func (s *Served) Checked(context.Context) *time.Time {
+	at := s.checked.Load()
+	if at == 0 {
+		return nil
+	}
+	t := time.Unix(0, at).UTC()
+	return &t
+}
+
 // Allowed are the partitions of the policy as they were resolved for the last pass.
 func (s *Served) Allowed(context.Context) ([]observed.Partition, error) {
 	j, err := s.judged()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -36,6 +37,8 @@ type Served struct {
 	last       judged
 	drawn      drawn
 	proved     proved
+
+	checked atomic.Int64 // when the last round of Engine.Checked began, in nanoseconds; 0 for none
 
 	past   views.Past
 	sizes  sizes
@@ -108,7 +111,13 @@ func (s *Served) Revision(p *policy.Policy) (uint64, bool) { return s.inbox.revi
 
 // Turn gives the engine what there is for it, and reports whether that was a policy. It is called
 // between any two turns of the engine, in the goroutine of Run.
-func (s *Served) Turn(e *engine.Engine) (given bool) { return s.inbox.empty(e, time.Now()) }
+func (s *Served) Turn(e *engine.Engine) (given bool) {
+	now := time.Now()
+	if age, some := e.Checked(); some {
+		s.checked.Store(now.Add(-age).UnixNano())
+	}
+	return s.inbox.empty(e, now)
+}
 
 // Event takes what the engine reports, in the goroutine of Run.
 func (s *Served) Event(e event.Event) {

@@ -40,18 +40,27 @@ func (e *Engine) watchGuards(now time.Duration) {
 	if !e.guarding() {
 		return
 	}
-	e.beside.guards.Next(now, func(b observed.Block, done func()) {
+	e.beside.guards.Next(now, func(b observed.Block, done func(answered bool)) {
 		if b.Attribute == smp.AttrPortInfo {
-			e.look(b.Port, done)
+			e.look(b.Port, func() { done(b.Port.InfoRead) })
 			return
 		}
 		e.get(e.beside.window, b.Port, b.Attribute, b.Modifier, func() {
-			done()
+			done(true)
 			if b.Attribute == smp.AttrSwitchInfo && b.Port.Node.Switch.Info.PortStateChange {
 				e.agenda.wantLook(b.Port.Place(), false)
 			}
-		}, done)
+		}, func() { done(false) })
 	})
+	if read, some := e.beside.guards.Read(); some && len(e.agenda.repairs) == 0 && !e.agenda.compare && !e.agenda.links.OutOfDate(e.fabric) {
+		e.beside.checked = read
+	}
+}
+
+// Checked is how long ago the last reading of every table that isolates began that found them as
+// they were proved; false where there was none yet.
+func (e *Engine) Checked() (age time.Duration, some bool) {
+	return e.now - e.beside.checked, e.beside.checked != 0
 }
 
 func (e *Engine) guardsDue() (time.Duration, bool) { return e.beside.guards.At(), e.guarding() }

@@ -27,6 +27,7 @@ type beside struct {
 	probing   map[observed.Place]int  // questions that are open
 	mutes     watch.Mutes
 	guards    watch.Guards
+	checked   time.Duration // since then all guards were read, and were as proved; 0 for never
 	offenders watch.Offenders
 	traps     traps.Heard // that were not repressed
 }
@@ -53,6 +54,7 @@ func (e *Engine) openSide(c Config) {
 // write is taken for the present value. Looks become due again.
 func (e *Engine) cancelLooks() {
 	e.beside.window.Forget()
+	e.beside.guards.Forget()
 	for at, cleared := range e.beside.looking {
 		e.agenda.wantLook(at, cleared)
 	}

@@ -47,6 +47,17 @@ type Round struct {
 	next int
 	due  float64 // of them, to be asked for now
 	out  int     // asked for and not answered
+	lap  *lap    // once through the list, under way; nil between two
+	// read is when the last lap began in which all were answered; some: there was one.
+	read time.Duration
+	some bool
+}
+
+// lap is one reading of a whole list.
+type lap struct {
+	began       time.Duration
+	asked, open int
+	missed      bool // one was not answered, or the list has changed
 }
 
 // List makes the lists again: checks are all blocks that can change. slower tells
@@ -66,6 +77,8 @@ func (g *Guards) List(f *observed.Fabric, checks []observed.Block) (slower bool)
 		}
 	}
 	g.near.next, g.far.next = min(g.near.next, len(g.near.list)), min(g.far.next, len(g.far.list))
+	g.near.broken()
+	g.far.broken()
 	period := g.InForce()
 	slower = period != g.reported && period > g.Period
 	g.reported = period
@@ -88,10 +101,34 @@ func (g *Guards) Len() int { return len(g.near.list) + len(g.far.list) }
 // At is when the next are due.
 func (g *Guards) At() time.Duration { return g.at }
 
+// Read is a time after which every table that is watched was read back; false where there is none.
+func (g *Guards) Read() (since time.Duration, some bool) {
+	since, some = g.near.read, g.near.some || len(g.near.list) == 0
+	if len(g.far.list) > 0 {
+		since, some = min(since, g.far.read), some && g.far.some
+	}
+	return since, some && g.Len() > 0
+}
+
+// Forget is called when nothing that was asked for will be answered any more.
+func (g *Guards) Forget() {
+	for _, r := range []*Round{&g.near, &g.far} {
+		r.out = 0
+		r.broken()
+	}
+}
+
+// broken ends a lap that does not count.
+func (r *Round) broken() {
+	if r.lap != nil {
+		r.lap.missed, r.lap = true, nil
+	}
+}
+
 // Next calls ask for the blocks that are due at a time; done is to be called when
 // the answer has come, or none will. Devices that do not answer slow down nobody
 // else's turn, but no more than a round is outstanding.
-func (g *Guards) Next(now time.Duration, ask func(b observed.Block, done func())) {
+func (g *Guards) Next(now time.Duration, ask func(b observed.Block, done func(answered bool))) {
 	if now < g.at {
 		return
 	}
@@ -102,18 +139,34 @@ func (g *Guards) Next(now time.Duration, ask func(b observed.Block, done func())
 	g.at = now + tick
 	near := float64(len(g.near.list)) / g.InForce().Seconds()
 	far := min(float64(len(g.far.list))/g.Period.Seconds(), float64(g.Rate)-near)
-	g.near.ask(near*passed.Seconds(), ask)
-	g.far.ask(far*passed.Seconds(), ask)
+	g.near.ask(now, near*passed.Seconds(), ask)
+	g.far.ask(now, far*passed.Seconds(), ask)
 }
 
 // ask asks for so many more of a list.
-func (r *Round) ask(more float64, ask func(observed.Block, func())) {
+func (r *Round) ask(now time.Duration, more float64, ask func(observed.Block, func(bool))) {
 	r.due = min(r.due+more, float64(len(r.list)))
 	for r.due >= 1 && len(r.list) > 0 && r.out < len(r.list) {
 		r.due--
 		b := r.list[r.next%len(r.list)]
 		r.next = (r.next + 1) % len(r.list)
 		r.out++
-		ask(b, func() { r.out-- })
+		if r.lap == nil {
+			r.lap = &lap{began: now}
+		}
+		l := r.lap
+		l.asked++
+		l.open++
+		if l.asked == len(r.list) {
+			r.lap = nil
+		}
+		ask(b, func(answered bool) {
+			r.out--
+			l.open--
+			l.missed = l.missed || !answered
+			if l.asked == len(r.list) && l.open == 0 && !l.missed {
+				r.read, r.some = l.began, true
+			}
+		})
 	}
 }

@@ -152,9 +152,9 @@ func TestGuards(t *testing.T) {
 	asked := map[*observed.Port]int{}
 	var open []func()
 	for now := time.Duration(0); now <= 1100*time.Millisecond; now += 10 * time.Millisecond {
-		g.Next(now, func(b observed.Block, done func()) {
+		g.Next(now, func(b observed.Block, done func(bool)) {
 			asked[b.Port]++
-			open = append(open, done)
+			open = append(open, func() { done(true) })
 		})
 	}
 	for _, b := range checks {
@@ -167,13 +167,54 @@ func TestGuards(t *testing.T) {
 	}
 	before := len(open)
 	for now := 1110 * time.Millisecond; now <= 2200*time.Millisecond; now += 10 * time.Millisecond {
-		g.Next(now, func(_ observed.Block, done func()) { done(); before++ })
+		g.Next(now, func(_ observed.Block, done func(bool)) { done(true); before++ })
 	}
 	if before < 2*g.Len() {
 		t.Errorf("%d questions in two periods, want each of %d twice", before, g.Len())
 	}
+	if read, some := g.Read(); !some || read < 1110*time.Millisecond || read > 2200*time.Millisecond {
+		t.Errorf("all were read since %v, %v, want the beginning of the last round", read, some)
+	}
 	slow := Guards{Period: time.Millisecond, Rate: 100}
 	if !slow.List(f, checks) || slow.List(f, checks) || slow.InForce() <= time.Millisecond {
 		t.Error("a period that cannot be kept is told once")
+	}
+}
+
+// A round counts when each of its tables was answered since it began, and no other does.
+func TestGuardsRead(t *testing.T) {
+	b := subnettest.New()
+	sw := b.Switch(4, "switch")
+	p := b.Host(sw, "host")
+	checks := []observed.Block{{Port: p.Peer, Attribute: smp.AttrPKeyTable}, {Port: p, Attribute: smp.AttrPKeyTable}}
+	g := Guards{Period: 100 * time.Millisecond, Rate: 4096}
+	g.List(b.Fabric, checks)
+	now := time.Duration(0)
+	round := func(answer func(done func(bool))) {
+		for end := now + 150*time.Millisecond; now < end; now += tick {
+			g.Next(now, func(_ observed.Block, done func(bool)) { answer(done) })
+		}
+	}
+	round(func(done func(bool)) { done(false) })
+	if _, some := g.Read(); some {
+		t.Error("nothing was answered, and all was read")
+	}
+	round(func(done func(bool)) { done(true) })
+	round(func(done func(bool)) { done(true) })
+	first, some := g.Read()
+	if !some || first == 0 || first >= now {
+		t.Errorf("read since %v, %v", first, some)
+	}
+	asked := 0
+	round(func(func(bool)) { asked++ }) // no answer will come
+	round(func(func(bool)) { asked++ })
+	if read, _ := g.Read(); read > first+100*time.Millisecond || asked > g.Len() {
+		t.Errorf("read since %v, %v before, and %d were asked", read, first, asked)
+	}
+	g.Forget()
+	round(func(done func(bool)) { done(true) })
+	round(func(done func(bool)) { done(true) })
+	if read, _ := g.Read(); read <= first+100*time.Millisecond {
+		t.Errorf("read since %v: nothing was read since questions were dropped", read)
 	}
 }

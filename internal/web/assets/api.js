@@ -1,5 +1,6 @@
 // The API of the service, as the console uses it: /api/v1 of the address that served the page.
 
+import {serviceTime} from './dom.js';
 import * as tabs from './tabs.js';
 
 const base = '/api/v1';
@@ -90,6 +91,7 @@ async function exchange(method, path, {query, body, headers = {}, secret, signal
     if (e.name === 'AbortError') throw e;
     throw new Fault({detail: 'the service does not answer: it may have stopped, or the way to it is cut', reason: 'unreachable'}, 0);
   }
+  if (answer.headers.get('Date')) serviceTime(answer.headers.get('Date'));
   const why = answer.headers.get('Ibwarden-Old') || '';
   if (answer.ok && method === 'GET' && why !== old.why) {
     old.why = why;

@@ -1,8 +1,10 @@
 // The frame of the console: login, navigation, what is live, and the page that the hash of
 // the address names.
 
-import {button, field, h, link, notify, replace, settle, time, toHash, verdictMark} from './dom.js';
+import {button, field, h, link, notify, replace, settle, toHash, verdictMark} from './dom.js';
 import * as api from './api.js';
+import {proved} from './parts/controls.js';
+import overview from './pages/overview.js';
 import fabric from './pages/fabric.js';
 import tenants from './pages/tenants.js';
 import change from './pages/change.js';
@@ -17,7 +19,7 @@ import {openPalette} from './parts/palette.js';
 
 // Each page: its name in the hash, its title, render(main, params, app), and provider: true
 // where tenants have nothing to see.
-const pages = [fabric, tenants, change, why, proof, history, managers, eventsPage, traffic];
+const pages = [overview, fabric, tenants, change, why, proof, history, managers, eventsPage, traffic];
 
 // offered are the pages for whoever is logged in.
 const offered = () => pages.filter(p => app.provider || !p.provider);
@@ -120,7 +122,7 @@ function frame() {
     h('a', {class: 'skip', href: '#main', onclick: e => { e.preventDefault(); live.main.focus(); }}, 'Go to the content'),
     h('header', {class: 'top'},
       h('span', {class: 'brand'}, 'ibwarden'),
-      h('span', {class: 'state', role: 'status'}, live.verdict, ' ', live.read), live.stream,
+      h('span', {class: 'state', role: 'status'}, live.verdict), live.read, live.stream,
       h('button', {type: 'button', title: 'Ctrl K', onclick: palette}, 'Find …'),
       h('span', {class: 'who'}, who.provider ? 'provider' : `tenant ${who.tenant}`, who.read_only ? ', read only' : '', ` (${who.name})`),
       themes, button('Log out', async () => { await api.logout(); loginPage('You have logged out.'); })),
@@ -134,7 +136,7 @@ async function readStatus() {
     const s = await api.item('/status', {}, {background: true});
     app.status = s;
     replace(live.verdict, verdictMark(s.verdict));
-    replace(live.read, 'read ', time(s.read_at));
+    replace(live.read, proved(s));
   } catch (e) {
     if (e.status === 401) return;
     replace(live.verdict, verdictMark('unknown'));
@@ -250,8 +252,8 @@ document.addEventListener('keydown', e => {
     if (search) { e.preventDefault(); search.focus(); }
   } else if (e.key === 'g') {
     wentG = Date.now();
-  } else if (/^[1-9]$/.test(e.key) && Date.now() - wentG < 1500) {
-    const a = live && live.nav.querySelectorAll('a')[Number(e.key) - 1];
+  } else if (/^\d$/.test(e.key) && Date.now() - wentG < 1500) {
+    const a = live && live.nav.querySelectorAll('a')[(Number(e.key) + 9) % 10];
     if (a) a.click();
   }
 });

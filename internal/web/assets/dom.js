@@ -192,11 +192,47 @@ export function verdictMark(verdict) {
   return mark(kind, verdict || 'unknown');
 }
 
-// time shows a moment of local time, and in its title that of UTC.
+const clock = {ahead: 0}; // ms that the service's clock is ahead of the browser's
+
+// serviceTime takes the time of an answer of the service, to the second: ages are by its clock.
+export function serviceTime(text) {
+  const ahead = Date.parse(text) - Date.now();
+  clock.ahead = Math.abs(ahead) > 2000 ? ahead : 0;
+}
+
+// before is the moment so many ms ago, by the service's clock.
+export function before(ms) { return new Date(Date.now() + clock.ahead - ms); }
+
+// time shows how long ago a moment was, or when it will be, and goes on doing so; its title is
+// the full time, local and UTC.
 export function time(at) {
   const date = new Date(at);
   if (!at || Number.isNaN(date.getTime()) || date.getFullYear() < 2000) return h('span', {}, 'never');
-  return h('time', {datetime: date.toISOString(), title: date.toISOString()}, `${stamp(date)}`);
+  return h('time', {datetime: date.toISOString(), title: `${stamp(date)} here, ${date.toISOString()}`}, when(date));
+}
+
+const farAway = 48 * 3600 * 1000; // ms from which on a moment is shown by its date
+
+function when(date) {
+  const away = date.getTime() - Date.now() - clock.ahead;
+  if (Math.abs(away) >= farAway) return stamp(date).slice(0, 16);
+  return away > 1000 ? `in ${span(away)}` : `${span(-away)} ago`;
+}
+
+setInterval(() => {
+  for (const e of document.querySelectorAll('time[datetime]')) {
+    const text = when(new Date(e.dateTime));
+    if (e.textContent !== text) e.textContent = text;
+  }
+}, 1000);
+
+// span is a duration of so many ms in words.
+export function span(ms) {
+  const s = Math.max(0, Math.round(ms / 1000));
+  if (s < 90) return `${s} s`;
+  if (s < 5400) return `${Math.round(s / 60)} min`;
+  if (s < 48 * 3600) return `${Math.round(s / 3600)} h`;
+  return `${Math.round(s / 86400)} days`;
 }
 
 // stamp is a moment of local time as 2026-11-23 07:04:05.

@@ -471,7 +471,7 @@ func TestRequests(t *testing.T) {
 }
 
 // now is what a screen says of the time.
-var now = regexp.MustCompile(`20[2-9]\d-\d\d-\d\dT\d\d:\d\d:\d\dZ|read \d\S+ ago`)
+var now = regexp.MustCompile(`20[2-9]\d-\d\d-\d\dT\d\d:\d\d:\d\dZ|(checked|proved) \d\S+ ago`)
 
 // statusOf is the exit status that an error carries; cobra's own errors have none.
 func statusOf(err error) int {

@@ -255,11 +255,11 @@ func (o *Overview) revised(list []views.Revision) {
 func (o *Overview) print(out io.Writer) error {
 	x := &o.Status
 	fmt.Fprintf(out, "service:   ibwarden %s at %s\n", terminal.Plain(x.Version), terminal.Plain(o.Server))
-	proved := "the fabric has not been proved yet"
+	at := ""
 	if !x.ReadAt.IsZero() {
-		proved = fmt.Sprintf("proved from the fabric as read %v ago, at %s", o.At.Sub(x.ReadAt).Round(time.Second), x.ReadAt.UTC().Format(time.RFC3339))
+		at = ", at " + x.ReadAt.UTC().Format(time.RFC3339)
 	}
-	fmt.Fprintf(out, "verdict:   %s, %s\n", terminal.Plain(x.Verdict), proved)
+	fmt.Fprintf(out, "verdict:   %s, %s%s\n", terminal.Plain(x.Verdict), x.When(o.At), at)
 	for _, m := range o.masters() {
 		self := ""
 		if m.Self {

@@ -149,11 +149,7 @@ func isStatus(err error, status int) bool {
 func (s *screen) print(out io.Writer) error {
 	x := &s.status
 	fmt.Fprintf(out, "ibwarden %s at %s, %s\n", terminal.Plain(x.Version), terminal.Plain(s.server), s.at.UTC().Format(time.RFC3339))
-	read := "the fabric has not been proved yet"
-	if !x.ReadAt.IsZero() {
-		read = fmt.Sprintf("read %v ago", s.at.Sub(x.ReadAt).Round(time.Second))
-	}
-	fmt.Fprintf(out, "verdict: %s, %s\n", terminal.Plain(x.Verdict), read)
+	fmt.Fprintf(out, "verdict: %s, %s\n", terminal.Plain(x.Verdict), x.When(s.at))
 	return s.printRest(out)
 }
 

@@ -30,7 +30,7 @@ func TestScreen(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := out.String()
-	for _, want := range []string{"read 3s ago", "switches 2 ", "(not active 1)", "red ", "1.2 GB/s", "leaf:4", "hello"} {
+	for _, want := range []string{"proved 3s ago", "switches 2 ", "(not active 1)", "red ", "1.2 GB/s", "leaf:4", "hello"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

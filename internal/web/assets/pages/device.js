@@ -1,7 +1,7 @@
 // What is known of a device and of one of its ports: in words first, and as attributes
 // beside them. It also lets the provider take a switch out of service.
 
-import {button, facts, field, h, link, mark, notify, bytes, replace, table, time, toHash} from '../dom.js';
+import {before, button, facts, field, h, link, mark, notify, bytes, replace, table, time, toHash} from '../dom.js';
 import * as api from '../api.js';
 import {drain, undrain} from '../parts/drain.js';
 import {faultWords} from './traffic-words.js';
@@ -86,7 +86,7 @@ async function counters(guid, number) {
   if (!port) return h('p', {class: 'hint'}, 'The counters of this port are not read.');
   if (port.fault) return h('p', {}, mark('unknown', `not known: ${faultWords(port.fault)}`));
   const rate = n => (n === undefined ? 'not known yet' : `${bytes(n)}/s`);
-  return facts([['Read', `${Math.round(port.age)} s ago`], ['Sends', rate(port.sends)], ['Receives', rate(port.receives)],
+  return facts([['Read', time(before(port.age * 1000))], ['Sends', rate(port.sends)], ['Receives', rate(port.receives)],
     ...Object.entries(port.counters).map(([name, n]) => [name, n.toLocaleString('en') + (port.stuck && port.stuck.includes(name) ? ' or more' : '')])]);
 }
 

@@ -49,7 +49,7 @@ function render(main, params, app) {
   return () => clearTimeout(timer);
 }
 
-function severity(e) {
+export function severity(e) {
   if (e.kind === 'outcome' && e.outcome) return {failed: 'bad', refused: 'bad', proved: 'good'}[e.outcome.state] || 'plain';
   if (e.kind === 'manager') return bad.has(e.name) ? 'bad' : warn.has(e.name) ? 'warn' : good.has(e.name) ? 'good' : 'plain';
   return (kinds[e.kind] || ['plain'])[0];

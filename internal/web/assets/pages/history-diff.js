@@ -6,7 +6,7 @@ const linesMost = 600; // lines of a text on each side that are compared one by 
 // Words for the kinds of objects in the keys of edits.
 const kinds = {
   tenant: 'tenant', token: 'token', port: 'assignment of port', pool: 'range of GUIDs', partition: 'partition', member: 'member',
-  approval: 'change that waits', file: 'file', drain: 'drained switch',
+  approval: 'change that waits', file: 'file', drain: 'drained switch', acknowledgement: 'acknowledgement',
 };
 
 // objectName is the object of a key in words: member/0x0010/0x0002c9 is member 0x0002c9 of 0x0010.

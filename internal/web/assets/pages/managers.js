@@ -1,9 +1,9 @@
 // Managers: which subnet managers there are, who is master, handing the subnet over, and
 // switches that are drained.
 
-import {button, count, dialog, facts, field, h, mark, notify, replace, settle} from '../dom.js';
+import {button, count, dialog, facts, field, h, mark, notify, replace, settle, time} from '../dom.js';
 import * as api from '../api.js';
-import {ago, choice, section, steady} from '../parts/controls.js';
+import {choice, section, steady} from '../parts/controls.js';
 import {drainsPart} from './managers-drains.js';
 
 const readEvery = 5000; // ms
@@ -63,7 +63,7 @@ function card(m) {
     m.why ? h('p', {class: 'fault'}, m.why) : null,
     facts([
       ['Port', h('code', {}, m.port)], ['LID', m.lid], ['Rank (priority)', m.priority],
-      ['Answered last', silent ? mark('warn', m.last_seen ? `${ago(m.last_seen)} ago, ${count(m.missed, 'request')} not answered since` : 'never') : m.last_seen ? `${ago(m.last_seen)} ago` : 'never'],
+      ['Answered last', silent ? mark('warn', m.last_seen ? [time(m.last_seen), `, ${count(m.missed, 'request')} not answered since`] : 'never') : time(m.last_seen)],
       ['Acting', m.state === 'master' && !m.self ? m.acting ? 'yes' : mark('warn', 'no: it answers and does nothing') : undefined],
       ['End ports that name it', m.end_ports],
       ['Policy in force there', policyWord ? mark(policy, policyWord) : undefined],

@@ -3,11 +3,11 @@
 
 import {button, count, facts, field, h, link, notify, remember, replace, settle, table, time, toHash, verdictMark} from '../dom.js';
 import * as api from '../api.js';
-import {choice, revisionLink, section, steady, texts} from '../parts/controls.js';
+import {choice, proved, revisionLink, section, steady, texts} from '../parts/controls.js';
 import {auditPart} from './proof-audit.js';
 
 // What each verdict means, in a sentence.
-const meanings = {
+export const meanings = {
   isolated: 'Who can talk is within the policy, and stays within it when hosts forge their own tables.',
   'isolated-unguarded': 'Who can talk is within the policy. But a host could change that: a port takes management writes from strangers, or a cable between switches is on no list.',
   'isolated-by-end-ports': 'The table of every end port is right. But somewhere no switch would hold a host to its own table.',
@@ -47,7 +47,7 @@ async function readVerdict(body, background) {
     h('p', {class: 'verdict', 'data-verdict': p.verdict}, verdictMark(p.verdict)),
     h('p', {}, meanings[p.verdict] || ''),
     facts([
-      ['Fabric read', time(p.read_at)],
+      ['How old it is', proved(p)],
       ['End ports', p.counts.end_ports || undefined], ['Partitions', p.counts.partitions],
       ['Pairs of partitions', p.counts.pairs], ['Violations', p.counts.violations],
       ['Pairs that hosts could join', p.counts.exposed || undefined], ['Not known', p.counts.unknown || undefined],

@@ -1,6 +1,6 @@
 // Traffic: who sends most, which ports have errors, and all counters of a port.
 
-import {button, count, facts, h, link, mark, bytes, remember, replace, table, toHash} from '../dom.js';
+import {before, button, count, facts, h, link, mark, bytes, remember, replace, table, time, toHash} from '../dom.js';
 import {ago, choice, search, section, steady} from '../parts/controls.js';
 import {asked, keyOf, latest, readings, sums, watch} from './traffic-samples.js';
 import {plot, spark} from './traffic-plot.js';
@@ -72,8 +72,8 @@ function columns() {
 // state says when a port was read, and what is wrong about that.
 function state(p) {
   if (p.fault) return mark('unknown', 'not known');
-  const text = `${ago(latest.at - p.age * 1000)} ago`;
-  return p.age > oldAfter ? mark('warn', `old: ${text}`) : text;
+  const at = time(before(Date.now() - latest.at + p.age * 1000));
+  return p.age > oldAfter ? mark('warn', ['old: ', at]) : at;
 }
 
 // all is the sum of all ports, and why some are not known.

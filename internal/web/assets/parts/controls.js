@@ -1,6 +1,6 @@
 // Controls, marks and words that several pages share.
 
-import {button, field, h, link, mark, replace, toHash, verdictMark} from '../dom.js';
+import {button, field, h, link, mark, replace, span, time, toHash, verdictMark} from '../dom.js';
 import * as api from '../api.js';
 import {index, sayer} from './ports.js';
 
@@ -69,12 +69,11 @@ export function portSayer() {
 }
 
 // ago is how long before now a moment was, in words.
-export function ago(at, now = Date.now()) {
-  const s = Math.max(0, Math.round((now - new Date(at).getTime()) / 1000));
-  if (s < 90) return `${s} s`;
-  if (s < 5400) return `${Math.round(s / 60)} min`;
-  if (s < 48 * 3600) return `${Math.round(s / 3600)} h`;
-  return `${Math.round(s / 86400)} days`;
+export function ago(at) { return span(Date.now() - new Date(at).getTime()); }
+
+// proved says since when every table that isolates was read back, and when the verdict was proved.
+export function proved(x) {
+  return [x.checked_at ? ['checked ', time(x.checked_at), ', '] : '', 'proved ', time(x.read_at)];
 }
 
 // seconds is a duration that can be read.
