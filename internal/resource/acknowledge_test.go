@@ -37,6 +37,14 @@ func TestAcknowledgements(t *testing.T) {
 	if b.Acknowledged("red", alarm, b.at) != nil {
 		t.Error("it is acknowledged still")
 	}
+	green := resource.PutTenant{Tenant: resource.Tenant{Name: "green", Keys: resource.KeyRange{First: 0x300, Last: 0x3FF}}}
+	b.do(provider, green)
+	b.do(of("green"), resource.AcknowledgeAlarm{Alarm: alarm, Until: until, Note: "ours"})
+	b.do(provider, resource.DeleteTenant{Name: "green"})
+	b.do(provider, green)
+	if x := b.Acknowledged("green", alarm, b.at); x != nil {
+		t.Errorf("a new tenant has what another of its name wrote: %+v", x)
+	}
 	for i := range resource.AcknowledgementsMax {
 		b.do(of("red"), resource.AcknowledgeAlarm{Alarm: fmt.Sprintf("%016x", i), Until: until})
 	}

@@ -115,6 +115,9 @@ func (c DeleteTenant) plan(d *draft) error {
 			d.remove(a.Key())
 		}
 	}
+	for _, x := range slices.Collect(maps.Values(d.acknowledged[c.Name])) { // another tenant may get the name
+		d.remove(x.Key())
+	}
 	d.remove(key(KindTenant, c.Name))
 	d.say(key(KindTenant, c.Name), "tenant %s is deleted, with its tokens", c.Name)
 	return nil
