@@ -14,7 +14,7 @@ import (
 
 // AcknowledgeBody acknowledges an alarm.
 type AcknowledgeBody struct {
-	Alarm string    `json:"alarm" minLength:"16" maxLength:"16" doc:"its ID"`
+	Alarm string    `json:"alarm" minLength:"1" maxLength:"64" doc:"its ID"`
 	Note  string    `json:"note,omitempty" maxLength:"1000" doc:"what is known of it, or done about it"`
 	Until time.Time `json:"until,omitzero" doc:"at most 90 days from now; absent: it is not acknowledged any more"`
 }

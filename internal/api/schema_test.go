@@ -403,7 +403,7 @@ func TestRequestsFromTheDescription(t *testing.T) {
 // rare are operations that need what random requests seldom find.
 var rare = map[string]bool{
 	"delete-tenant": true, "delete-token": true, "put-policy": true, "approve": true, "reject": true, "refuse-member": true,
-	"assign-pool": true, "release-pool": true, "roll-back": true, "put-partition": true,
+	"assign-pool": true, "release-pool": true, "roll-back": true, "put-partition": true, "acknowledge-alarm": true,
 }
 
 // schemaFault reports whether a problem is about the form of a request.
