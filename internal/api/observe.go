@@ -53,6 +53,9 @@ func (w *answered) Write(b []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (w *answered) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+// Flush implements http.Flusher, which is what compression asks for: events go at once.
+func (w *answered) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
+
 // observe tells who counts requests what became of one.
 func (a *api) observe(w *answered, req *request) {
 	if w.status == 0 {
