@@ -321,11 +321,37 @@ func TestSlowReaderOfAStream(t *testing.T) {
 	until("the stream that nobody reads is closed", func() bool { return open() == 0 })
 }
 
+// TestEventsGoAtOnce: an event waits for no other, also where answers are counted and the client takes gzip.
+func TestEventsGoAtOnce(t *testing.T) {
+	s := newStand(t)
+	s.api.options.Observe = func(string, int, time.Duration) {}
+	path := socketIn(t)
+	quiet := short
+	quiet.alive = time.Hour
+	s.serves(Where{Socket: path}, quiet)
+	ctx, stop := context.WithTimeout(context.Background(), need.Patience)
+	defer stop()
+	r, _ := http.NewRequestWithContext(ctx, "GET", "http://ibwarden"+Prefix+"/events", nil)
+	answer, err := unixClient(path).Do(r) // it asks for gzip by itself
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	s.service.Tell("test", "the only one")
+	for in := bufio.NewScanner(answer.Body); ; {
+		if !in.Scan() {
+			t.Fatalf("the stream ended before the event came: %v", in.Err())
+		}
+		if strings.Contains(in.Text(), "the only one") {
+			return
+		}
+	}
+}
+
 // TestStreamOfEvents: it goes on after the last event seen, and ends with the token.
 func TestStreamOfEvents(t *testing.T) {
 	s := newStand(t)
 	s.tenants()
-	s.api.options.Observe = func(string, int, time.Duration) {} // as a manager with metrics has it: each event goes through its writer too
 	path := socketIn(t)
 	s.serves(Where{Socket: path}, short)
 	watch := func(after string) (*bufio.Scanner, func()) {
