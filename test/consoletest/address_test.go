@@ -87,6 +87,7 @@ func TestAddressOfView(t *testing.T) {
 	need.Long(t, "seconds of a browser")
 	s := demonstration(t)
 	p := s.open(t)
+	p.goTo("#/fabric")
 	for range 4 {
 		p.find("button", "Nearer").click()
 	}

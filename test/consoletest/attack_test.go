@@ -55,6 +55,7 @@ func TestTenantsWorld(t *testing.T) {
 		}
 	}
 	foreign = append(foreign, "violet")
+	p.goTo("#/fabric")
 	if got := p.text(`window.ibwarden.map.map.nodes.name.map(n => n.split(' ')[0]).sort().join(' ')`); got != "blue-5 red-5 red-6" {
 		t.Errorf("the map of the tenant has %s: want its own hosts", got)
 	}

@@ -147,6 +147,7 @@ func TestLoadOfCables(t *testing.T) {
 	need.Long(t, "seconds of a browser")
 	s := withErrors(t)
 	p := s.open(t)
+	p.goTo("#/fabric")
 	for _, mode := range []string{"load", "errors"} {
 		p.find("combobox", "Colour by").choose(map[string]string{"load": "Load of cables", "errors": "Errors on cables"}[mode])
 		p.until(fmt.Sprintf(`ibwarden.drawn().mode === %q && ibwarden.drawn().cables.some(k => k !== 'not read')`, mode))

@@ -121,6 +121,7 @@ func TestPaletteOfTenant(t *testing.T) {
 func TestKeys(t *testing.T) {
 	need.Long(t, "seconds of a browser")
 	p := demonstration(t).open(t)
+	p.goTo("#/fabric")
 	p.evaluate(`document.querySelector('main canvas').focus()`, nil)
 	p.press("?")
 	p.find("dialog", "Keys")
