@@ -18,7 +18,7 @@ import (
 
 // more is what the service answers to top beside what answers has. A host has called itself evil.
 var more = map[string]string{
-	"/status":                           `{"revision":7,"item":{"version":"1.2","verdict":"isolated","holds":true,"read_at":"2001-09-09T01:46:40Z","fabric":{"switches":2,"cas":4,"links":6,"inactive":1},"tenants":2,"partitions":1,"members":2,"ports":3,"approvals":1}}`,
+	"/status":                           `{"revision":7,"item":{"version":"1.2","verdict":"isolated","holds":true,"read_at":"2001-09-09T01:30:00Z","checked_at":"2001-09-09T01:46:40Z","fabric":{"switches":2,"cas":4,"links":6,"inactive":1},"tenants":2,"partitions":1,"members":2,"ports":3,"approvals":1}}`,
 	"/ports":                            `{"items":[{"guid":"0x0000000000000011","owner":"red","found":true,"node":"red-1 HCA-1","node_guid":"0x0000000000000010","number":1,"lid":5,"state":"Active","switch":"0x0000000000000051","switch_port":7,"partitions":["0x0100","0x0101"]},{"guid":"0x0000000000000012","owner":"red"},{"guid":"0x0000000000000013","owner":"","found":true,"node":"\u001b[2Jevil\u001b]0;x\u0007","number":1,"lid":6,"state":"Down","partitions":[]}]}`,
 	"/ports/0x0000000000000011":         `{"item":{"guid":"0x0000000000000011","owner":"red","found":true,"node":"red-1 HCA-1","node_guid":"0x0000000000000010","number":1,"lid":5,"state":"Active","switch":"0x0000000000000051","switch_port":7,"partitions":["0x0100","0x0101"]}}`,
 	"/nodes/0x0000000000000010/ports/1": `{"item":{"number":1,"peer":{"node":"0x0000000000000051","name":"leaf-1","port":7},"width":"4X","speed":"25 Gbps","pkeys":[{"index":0,"pkey":"0x0100","full":true,"partition":"training"},{"index":1,"pkey":"0x0101","full":false}]}}`,
@@ -142,7 +142,7 @@ func TestTopOfATenant(t *testing.T) {
 			}
 		}
 	}
-	if text := drawn(m, 80); strings.Contains(text, "links") || strings.Contains(text, "load") || !strings.Contains(text, "[9events]") || !strings.Contains(text, "not checked yet") {
+	if text := drawn(m, 80); strings.Contains(text, "links") || strings.Contains(text, "load") || !strings.Contains(text, "[9events]") || !strings.Contains(text, "not proved yet") {
 		t.Error(text)
 	}
 	s.mu.Lock()

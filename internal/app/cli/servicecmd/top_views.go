@@ -59,7 +59,10 @@ func (s *source) heading(ctx context.Context) (h tui.Heading, err error) {
 		return h, err
 	}
 	s.status = one.Item
-	h = tui.Heading{Verdict: one.Item.Verdict, Good: one.Item.Holds, ReadAt: one.Item.ReadAt, Provider: one.Item.Fabric != nil}
+	h = tui.Heading{Verdict: one.Item.Verdict, Good: one.Item.Holds, How: "proved", At: one.Item.ReadAt, Provider: one.Item.Fabric != nil}
+	if at := one.Item.CheckedAt; at != nil {
+		h.How, h.At = "checked", *at
+	}
 	if one.Old != "" {
 		h.Rest = append(h.Rest, "may be old: "+one.Old)
 	}

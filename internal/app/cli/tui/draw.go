@@ -113,10 +113,10 @@ func (m *Model) headLine() (l Line) {
 		tone = Good
 	}
 	l = append(l, Span{Text: h.Verdict, Tone: tone})
-	if h.ReadAt.IsZero() {
-		l = append(l, Span{Text: ", not checked yet"})
+	if h.At.IsZero() {
+		l = append(l, Span{Text: ", not proved yet"})
 	} else {
-		l = append(l, Span{Text: fmt.Sprintf(", checked %v ago", m.ago(h.ReadAt))})
+		l = append(l, Span{Text: fmt.Sprintf(", %s %v ago", h.How, m.ago(h.At))})
 	}
 	for _, text := range h.Rest {
 		l = append(l, Span{Text: " | " + text})

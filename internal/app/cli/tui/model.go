@@ -24,7 +24,8 @@ const (
 type Heading struct {
 	Verdict string
 	Good    bool
-	ReadAt  time.Time // when that was checked; zero for never
+	How     string    // "checked", or "proved" where nothing was read back since
+	At      time.Time // when that was; zero for never
 	Rest    []string
 	// Provider: the views that are for the provider are shown.
 	Provider bool

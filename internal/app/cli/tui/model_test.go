@@ -39,7 +39,7 @@ func (s *server) start(width, height int) *Model {
 	m := &Model{
 		Interval: time.Second,
 		Head: func(context.Context) (Heading, error) {
-			return Heading{Verdict: "isolated" + s.name, Good: true, ReadAt: time.Unix(90, 0), Rest: []string{"master" + s.name}}, nil
+			return Heading{Verdict: "isolated" + s.name, Good: true, How: "checked", At: time.Unix(90, 0), Rest: []string{"master" + s.name}}, nil
 		},
 		Why:  func(a, b Port) *View { return Text("why", []string{a.Name + " and " + b.Name}) },
 		Tabs: []*View{{Name: "hosts", Columns: columns, Read: s.read}, {Name: "links", Columns: columns, Read: s.read, Provider: true}},
