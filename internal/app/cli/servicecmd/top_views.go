@@ -230,33 +230,8 @@ func (s *source) why(a, b tui.Port) *tui.View {
 		var out bytes.Buffer
 		fmt.Fprintf(&out, "%s to %s, as read at %s\n\n", x.From.Name, x.To.Name, x.ReadAt.UTC().Format(time.DateTime))
 		err = PrintAnswer(&out, &x)
-		for _, k := range x.Shared {
-			printWay(&out, k.PKey+" there", k.There)
-			printWay(&out, k.PKey+" back", k.Back)
-		}
 		return textOf(&out), err
 	}}
-}
-
-// printWay prints the way of a packet, for the provider.
-func printWay(out *bytes.Buffer, what string, p *views.Path) {
-	if p == nil || len(p.Hops) == 0 {
-		return
-	}
-	fmt.Fprintf(out, "\n%s: %s\n", what, p.Disposition)
-	for _, h := range p.Hops {
-		fmt.Fprintf(out, "  %s", h.Name)
-		if h.In > 0 {
-			fmt.Fprintf(out, ", in at port %d", h.In)
-		}
-		if h.Out > 0 {
-			fmt.Fprintf(out, ", out at port %d", h.Out)
-		}
-		fmt.Fprintln(out)
-	}
-	if p.Reason != "" {
-		fmt.Fprintf(out, "  %s\n", p.Reason)
-	}
 }
 
 func (s *source) links() *tui.View {

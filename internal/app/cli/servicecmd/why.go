@@ -5,12 +5,14 @@ import (
 	"io"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/api/client"
 	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
+	"github.com/ibwarden/ibwarden/internal/judge/reach"
 	"github.com/ibwarden/ibwarden/internal/judge/why"
 )
 
@@ -50,6 +52,10 @@ func PrintAnswer(out io.Writer, a *views.Answer) error {
 		if err := rows.Print(out, "", false); err != nil {
 			return err
 		}
+		for _, s := range a.Shared {
+			printWay(out, s.PKey+" there", s.There)
+			printWay(out, s.PKey+" back", s.Back)
+		}
 	}
 	if len(a.Remedies) > 0 {
 		fmt.Fprintf(out, "\nany one of these would let them talk:\n")
@@ -66,6 +72,24 @@ func PrintAnswer(out io.Writer, a *views.Answer) error {
 		fmt.Fprintf(out, "  %s\n", text)
 	}
 	return nil
+}
+
+// printWay prints the way of a packet, as far as the caller is told of it.
+func printWay(out io.Writer, what string, p *views.Path) {
+	if p == nil || len(p.Hops) == 0 {
+		return
+	}
+	hops := make([]string, len(p.Hops))
+	for i, h := range p.Hops {
+		hops[i] = terminal.Plain(h.Name)
+		if h.In > 0 && h.Out > 0 {
+			hops[i] += fmt.Sprintf(" (port %d to %d)", h.In, h.Out)
+		}
+	}
+	fmt.Fprintf(out, "\n%s: %s\n", what, strings.Join(hops, ", "))
+	if p.Reason != "" && p.Disposition != reach.Delivered.String() {
+		fmt.Fprintf(out, "  %s\n", terminal.Plain(p.Reason))
+	}
 }
 
 func membership(full bool) string {
