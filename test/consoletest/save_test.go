@@ -61,6 +61,7 @@ func TestSave(t *testing.T) {
 	need.Long(t, "seconds of a browser")
 	s := demonstration(t)
 	p := s.open(t)
+	p.goTo("#/fabric")
 	picture, err := png.Decode(bytes.NewReader(p.saved("Map of the fabric", "png", "ibwarden-map-of-the-fabric.png")))
 	if err != nil {
 		t.Fatal(err)
