@@ -215,6 +215,12 @@ func (c *caller) change(tenant string, n int) resource.Change {
 			return resource.Reject{ID: pick(c.Rand, ids...)}
 		}
 		return resource.Approve{ID: pick(c.Rand, ids...)}
+	case n < 96:
+		x := resource.AcknowledgeAlarm{Alarm: pick(c.Rand, "0123456789abcdef", "fedcba9876543210", "short"), Title: "leaf-1", Note: "a fan"}
+		if c.IntN(4) > 0 {
+			x.Until = time.Unix(1e9, 0).Add(time.Duration(c.IntN(120)) * 24 * time.Hour)
+		}
+		return x
 	}
 	var later []resource.Diff
 	back := c.IntN(len(c.diffs) + 1)

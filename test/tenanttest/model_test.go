@@ -82,6 +82,9 @@ type slot struct {
 	g ib.PortGUID
 }
 
+// ack is an alarm that a tenant knows of.
+type ack struct{ tenant, alarm string }
+
 // model is the whole of it. Everything is looked for in lists.
 type model struct {
 	rev      uint64
@@ -92,6 +95,7 @@ type model struct {
 	ports    map[ib.PortGUID]port
 	pools    []pool
 	drains   map[ib.NodeGUID]bool
+	acks     map[ack]time.Time // until when
 	tombs    map[slot]tomb
 	waiting  map[string]waits
 	accepted map[string][]time.Time
@@ -107,6 +111,7 @@ type model struct {
 func newModel() *model {
 	return &model{
 		tenants: map[string]resource.Tenant{"provider": {Name: "provider"}}, tokens: map[string]token{}, ports: map[ib.PortGUID]port{}, drains: map[ib.NodeGUID]bool{},
+		acks:  map[ack]time.Time{},
 		tombs: map[slot]tomb{}, waiting: map[string]waits{}, accepted: map[string][]time.Time{}, file: fileSpec{dflt: policy.Limited}, numbers: map[string]ib.PKeyBase{},
 		partRev: map[ib.PKeyBase]uint64{}, memRev: map[slot]uint64{}, touched: map[ib.PKeyBase]uint64{},
 	}
@@ -123,7 +128,7 @@ func copyMap[K comparable, V any](m map[K]V) map[K]V {
 func (m *model) copy() *model {
 	n := *m
 	n.tenants, n.tokens, n.ports, n.tombs, n.waiting = copyMap(m.tenants), copyMap(m.tokens), copyMap(m.ports), copyMap(m.tombs), copyMap(m.waiting)
-	n.drains = copyMap(m.drains)
+	n.drains, n.acks = copyMap(m.drains), copyMap(m.acks)
 	n.accepted, n.numbers = copyMap(m.accepted), copyMap(m.numbers)
 	n.partRev, n.memRev, n.touched = copyMap(m.partRev), copyMap(m.memRev), copyMap(m.touched)
 	n.parts, n.mems, n.pools = slices.Clone(m.parts), slices.Clone(m.mems), slices.Clone(m.pools)

@@ -2,6 +2,7 @@ package tenanttest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -75,6 +76,11 @@ func (a *attempt) byProvider(c resource.Change) {
 		for id, w := range a.waiting {
 			if !a.req.At.Before(w.expires) {
 				delete(a.waiting, id)
+			}
+		}
+		for at, until := range a.acks {
+			if !a.req.At.Before(until) {
+				delete(a.acks, at)
 			}
 		}
 		for id, t := range a.tokens {
@@ -154,6 +160,7 @@ func (a *attempt) deleteTenant(c resource.DeleteTenant) {
 			delete(a.waiting, id)
 		}
 	}
+	maps.DeleteFunc(a.acks, func(at ack, _ time.Time) bool { return at.tenant == c.Name })
 	delete(a.tenants, c.Name)
 }
 

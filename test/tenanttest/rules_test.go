@@ -123,6 +123,21 @@ func (a *attempt) change(c resource.Change) {
 		delete(a.waiting, c.ID)
 	case resource.Rollback:
 		a.rollback(c)
+	case resource.AcknowledgeAlarm:
+		at := ack{a.by.Tenant, c.Alarm}
+		_, known := a.acks[at]
+		switch {
+		case len(c.Alarm) != 16:
+			a.no(resource.Invalid)
+		case c.Until.IsZero() && !known:
+			a.no(resource.NotFound)
+		case c.Until.IsZero():
+			delete(a.acks, at)
+		case !c.Until.After(a.req.At) || c.Until.After(a.req.At.Add(90*24*time.Hour)):
+			a.no(resource.Invalid)
+		default:
+			a.acks[at] = c.Until
+		}
 	default:
 		if a.by.Tenant != "provider" {
 			a.no(resource.Forbidden)

@@ -215,6 +215,15 @@ func (r *run) compareKeys(fail func(string, ...any)) {
 	if !maps.Equal(drained, r.model.drains) {
 		fail("drained are %v: the model says %v", drained, r.model.drains)
 	}
+	acks := map[ack]time.Time{}
+	for _, o := range r.state.Objects() {
+		if x, is := o.(*resource.Acknowledgement); is {
+			acks[ack{x.Tenant, x.Alarm}] = x.Until
+		}
+	}
+	if !maps.EqualFunc(acks, r.model.acks, time.Time.Equal) {
+		fail("acknowledged are %v: the model says %v", acks, r.model.acks)
+	}
 	res, err := r.state.Policy().Resolve(r.ports, nil)
 	if err != nil {
 		fail("resolve: %v", err)
