@@ -117,7 +117,8 @@ function shownPage() { return (document.getElementById('main') || {dataset: {}})
 // parameter out. With step, Back undoes it.
 export function remember(page, changes, step = false) {
   const hash = toHash(page, {...params(), ...changes});
-  if (page === shownPage() && hash !== window.location.hash) window.history[step ? 'pushState' : 'replaceState'](null, '', hash);
+  const named = window.location.hash.replace(/^#\/?/, '').split('?')[0]; // is another page while Back or Forward is under way
+  if (page === shownPage() && (named === page || !named) && hash !== window.location.hash) window.history[step ? 'pushState' : 'replaceState'](null, '', hash);
 }
 
 // table is a table with a caption. columns are {title, cell(row), class, number, sort(row)};
