@@ -22,6 +22,9 @@ ibwarden run --once --fabric sim
 ibwarden run --fabric umad:mlx5_0/1 --policy tenants.yaml --data /var/lib/ibwarden
 # together with an OpenSM, at a higher priority
 ibwarden run --fabric umad --policy tenants.yaml --priority 14 --sm-key 1 --trusted-sm 0x0002c90300a1b2c3`,
+	"demo": `ibwarden demo
+# at a port to which ssh -L leads
+ibwarden demo --listen 127.0.0.1:8443`,
 	"shadow": `ibwarden run --read-only --fabric umad --policy tenants.yaml --data /var/lib/ibwarden
 ibwarden shadow report --data /var/lib/ibwarden`,
 	"shadow report":     `ibwarden shadow report --since 30d --html month.html`,

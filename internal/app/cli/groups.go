@@ -15,7 +15,7 @@ var commandGroups = []commandGroup{
 	{"change", "Change:", []string{"apply", "plan", "policy", "rollback"}},
 	{"operate", "Operate:", []string{"device", "drain", "handover", "keys", "migrate", "run", "store", "topology"}},
 	{"tenants", "Tenants:", []string{"approval", "partition", "port", "tenant"}},
-	{"lab", "Lab:", []string{"sim"}},
+	{"lab", "Lab:", []string{"demo", "sim"}},
 }
 
 // addGroups puts each command of the top level into its group.

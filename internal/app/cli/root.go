@@ -105,7 +105,7 @@ was sent that writes; 130 or 143 interrupted before it was done.`,
 }
 
 func addCommands(root *cobra.Command) {
-	root.AddCommand(newPlan(), newApply(), newTopology(), newDevice(), MigrateCommand(addFabric, commandOf, fabricHelp), SimCommand(), look.DoctorCommand(addFabric, daemon.Demonstration, fabricHelp), newSnapshot(), newProve(), look.TraceCommand(forTrace()), look.WhyCommand(forWhy()), look.AuditCommand(forAudit()), newShadow(), terminal.VersionCommand(), newHandover())
+	root.AddCommand(newPlan(), newApply(), newTopology(), newDevice(), MigrateCommand(addFabric, commandOf, fabricHelp), SimCommand(), look.DoctorCommand(addFabric, daemon.Demonstration, fabricHelp), newSnapshot(), newProve(), look.TraceCommand(forTrace()), look.WhyCommand(forWhy()), look.AuditCommand(forAudit()), newShadow(), newDemo(), terminal.VersionCommand(), newHandover())
 	root.AddCommand(servicecmd.Commands()...)
 	run, show, keys, policy := newRun(), newShow(), newKeys(), newPolicy()
 	configuration := Command(forConfig(), commandOf)

@@ -14,6 +14,7 @@ import history from './pages/history.js';
 import managers from './pages/managers.js';
 import eventsPage from './pages/events.js';
 import traffic from './pages/traffic.js';
+import {tour} from './parts/tour.js';
 import {showKeys} from './parts/keys.js';
 import {openPalette} from './parts/palette.js';
 
@@ -127,7 +128,7 @@ function frame() {
       h('span', {class: 'who'}, who.provider ? 'provider' : `tenant ${who.tenant}`, who.read_only ? ', read only' : '', ` (${who.name})`),
       themes, button('Log out', async () => { await api.logout(); loginPage('You have logged out.'); })),
     h('nav', {class: 'pages', 'aria-label': 'Pages'}, live.nav),
-    live.aged, live.main, h('div', {id: 'notices', role: 'log', 'aria-live': 'polite', 'aria-label': 'Messages'}));
+    live.aged, live.main, tour(), h('div', {id: 'notices', role: 'log', 'aria-live': 'polite', 'aria-label': 'Messages'}));
 }
 
 async function readStatus() {
@@ -265,7 +266,7 @@ theme();
 function takeCode() {
   const code = /^#code=(ibwc_[A-Za-z0-9_-]{43})$/.exec(location.hash);
   if (!code) return false;
-  window.history.replaceState(null, '', location.pathname);
+  window.history.replaceState(null, '', location.pathname + location.search);
   stop();
   api.login(code[1]).then(start, e => loginPage(`The code of the address was not taken: ${e.message}`));
   return true;
