@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli"
@@ -15,6 +16,9 @@ var (
 	ruleOfStory = regexp.MustCompile(`(?m)^\s*rule ((?:[A-Z]{2}-\d{2,3} )+)`)
 	goTest      = regexp.MustCompile(`^([a-z][\w/]*) ((?:Test|Example)\w*)`)
 )
+
+// commandTree is made once: its hundreds of flags take a while.
+var commandTree = sync.OnceValue(cli.Root)
 
 // shortestReason is how many bytes a row that names nothing has to say why.
 const shortestReason = 40
@@ -151,7 +155,7 @@ func shownCommands(t *testing.T) map[string]bool {
 		for _, b := range p.blocks {
 			for _, c := range b.commands {
 				for _, part := range strings.Split(c.text, "ibwarden ")[1:] {
-					if found, _, err := cli.Root().Find(strings.Fields(part)); err == nil {
+					if found, _, err := commandTree().Find(strings.Fields(part)); err == nil {
 						out[found.CommandPath()] = true
 					}
 				}
@@ -166,7 +170,7 @@ func shownCommands(t *testing.T) map[string]bool {
 func checkSeed(t *testing.T, p *page, span string, shown map[string]bool) (kind, rules string) {
 	t.Helper()
 	if own, ok := strings.CutPrefix(span, "ibwarden "); ok {
-		c, _, err := cli.Root().Find(strings.Fields(own))
+		c, _, err := commandTree().Find(strings.Fields(own))
 		if err != nil {
 			t.Errorf("%s: %s: %v", p.name, span, err)
 		} else if !shown[c.CommandPath()] {
