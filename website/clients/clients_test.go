@@ -99,6 +99,7 @@ func copied(t *testing.T, from, to string, replaced ...string) {
 }
 
 func TestGo(t *testing.T) {
+	need.Long(t, "a client is generated and compiled")
 	dir := t.TempDir()
 	generated := filepath.Join(dir, "ibwarden", "client.go")
 	if err := os.Mkdir(filepath.Dir(generated), 0o755); err != nil {
@@ -115,6 +116,7 @@ func TestGo(t *testing.T) {
 }
 
 func TestTypeScript(t *testing.T) {
+	need.Long(t, "npm installs, and a client is generated and compiled")
 	for _, program := range []string{"node", "npm"} {
 		need.Program(t, program)
 	}
