@@ -1,7 +1,6 @@
 package mastership
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -37,11 +36,15 @@ func (x *Peers) mayProve(at observed.Place, r Remote) bool {
 
 // askDoubts asks again whose time has come. What is not where it was any more has answered.
 func (x *Peers) askDoubts() {
-	for _, at := range slices.SortedFunc(maps.Keys(x.doubts), observed.Place.Compare) {
-		d := x.doubts[at]
-		if d.under || x.clock < d.next {
-			continue
+	var due []observed.Place // with every packet: only these are sorted
+	for at, d := range x.doubts {
+		if !d.under && x.clock >= d.next {
+			due = append(due, at)
 		}
+	}
+	slices.SortFunc(due, observed.Place.Compare)
+	for _, at := range due {
+		d := x.doubts[at]
 		p := x.host.Facts().Fabric.At(at)
 		if p == nil {
 			x.round.pending--
