@@ -5,13 +5,13 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/resource"
-	"github.com/ibwarden/ibwarden/internal/resource/statetest"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // That a member was removed is told to the owner of the partition, that of the port and the provider:
 // whoever else names it is answered as of any other port.
 func TestWhoIsToldOfARemoval(t *testing.T) {
-	s := statetest.New(t, 1, 2, 3)
+	s := storetest.NewState(t, 1, 2, 3)
 	s.Ask("red", 0x100, 2)
 	s.Ask("red", 0x100, 3)
 	s.Ask("blue", 0x100, 2)
@@ -28,17 +28,17 @@ func TestWhoIsToldOfARemoval(t *testing.T) {
 		{"zinc", any, 2, false}, {"none", Condition{}, 2, false}, {"red", Condition{}, 1, false}, {"red", Condition{}, 77, false},
 		{"blue", Condition{}, 2, false}, // it sees nothing of the partition any more
 	} {
-		err := x.c.Returning(s.State, statetest.By(x.tenant), 0x100, []resource.Member{{Port: x.port}})
+		err := x.c.Returning(s.State, storetest.By(x.tenant), 0x100, []resource.Member{{Port: x.port}})
 		if (err != nil) != x.told {
 			t.Errorf("%s of port %v: %v, want that it is told: %v", x.tenant, x.port, err, x.told)
 		}
 	}
 	s.Do(resource.Provider, resource.AssignPorts{Tenant: "blue", Ports: []resource.Port{{GUID: 4}}})
 	s.Ask("red", 0x100, 4)
-	if err := (Condition{}).Returning(s.State, statetest.By("blue"), 0x100, []resource.Member{{Port: 2}}); err == nil {
+	if err := (Condition{}).Returning(s.State, storetest.By("blue"), 0x100, []resource.Member{{Port: 2}}); err == nil {
 		t.Error("blue, who sees the partition, is not told that its port was removed from it")
 	}
-	if err := (Condition{}).Returning(s.State, statetest.By("red"), 0x100, []resource.Member{{Port: 4}}); err != nil {
+	if err := (Condition{}).Returning(s.State, storetest.By("red"), 0x100, []resource.Member{{Port: 4}}); err != nil {
 		t.Errorf("a member that is there: %v", err)
 	}
 }

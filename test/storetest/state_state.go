@@ -1,6 +1,4 @@
-// Package statetest builds states of the service for tests of what callers see: tenants with a port and
-// a partition each, and members at every half step of consent.
-package statetest
+package storetest
 
 import (
 	"testing"
@@ -22,9 +20,9 @@ func By(tenant string) resource.Caller {
 	return resource.Caller{Name: tenant + "=1", Tenant: tenant}
 }
 
-// New is a state with the tenants red, blue and zinc, which own the ports red, blue and zinc, and the
+// NewState is a state with the tenants red, blue and zinc, which own the ports red, blue and zinc, and the
 // partitions 0x0100, 0x0200 and 0x0300 with the names red-net, blue-net and zinc-net; each has its own port.
-func New(t testing.TB, red, blue, zinc ib.PortGUID) *State {
+func NewState(t testing.TB, red, blue, zinc ib.PortGUID) *State {
 	s := &State{t, resource.New(&policy.Policy{Default: policy.Limited})}
 	for i, g := range []ib.PortGUID{red, blue, zinc} {
 		name, first := []string{"red", "blue", "zinc"}[i], ib.PKeyBase(0x100*(i+1))

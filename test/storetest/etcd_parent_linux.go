@@ -1,4 +1,4 @@
-package etcdtest
+package storetest
 
 import "syscall"
 

@@ -1,4 +1,4 @@
-package routes
+package ibsimtest
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
-	"github.com/ibwarden/ibwarden/test/ibsimtest"
 	"github.com/ibwarden/ibwarden/test/need"
 	"github.com/ibwarden/ibwarden/test/routingtest"
 )
@@ -56,7 +55,7 @@ func TestTimeBesideOpenSM(t *testing.T) {
 	if !need.Soak() {
 		t.Skip("IBWARDEN_SOAK is not set")
 	}
-	tools, err := ibsimtest.FindTools()
+	tools, err := FindTools()
 	need.Need(t, err)
 	fmt.Println("| graph | engine | ibwarden | OpenSM | times |")
 	fmt.Println("|---|---|---|---|---|")

@@ -1,5 +1,4 @@
-// Package etcdtest runs a real etcd cluster of three members on loopback addresses, and does to it what happens to clusters.
-package etcdtest
+package storetest
 
 import (
 	"bytes"

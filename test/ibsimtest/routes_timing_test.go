@@ -1,4 +1,4 @@
-package routes
+package ibsimtest
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ibwarden/ibwarden/test/ibsimtest"
 	"github.com/ibwarden/ibwarden/test/routingtest"
 )
 
@@ -26,12 +25,12 @@ var done = regexp.MustCompile(`FatTree routing is done|tables configured on all 
 
 // Spent is the processor time that an engine of OpenSM takes, from where its log says that
 // LIDs are assigned to where it says that the routes are computed.
-func Spent(ctx context.Context, t *ibsimtest.Tools, dir string, b *routingtest.Builder, engine string) (time.Duration, error) {
+func Spent(ctx context.Context, t *Tools, dir string, b *routingtest.Builder, engine string) (time.Duration, error) {
 	l, err := netlist(b.Fabric)
 	if err != nil {
 		return 0, err
 	}
-	sim, err := ibsimtest.StartSim(t, dir, l)
+	sim, err := StartSim(t, dir, l)
 	if err != nil {
 		return 0, err
 	}

@@ -1,4 +1,4 @@
-package routes
+package ibsimtest
 
 import (
 	"github.com/ibwarden/ibwarden/ib"

@@ -1,4 +1,4 @@
-package routes
+package ibsimtest
 
 import (
 	"context"
@@ -17,7 +17,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 	"github.com/ibwarden/ibwarden/internal/topology"
-	"github.com/ibwarden/ibwarden/test/ibsimtest"
 	"github.com/ibwarden/ibwarden/test/need"
 	"github.com/ibwarden/ibwarden/test/routingtest"
 )
@@ -165,7 +164,7 @@ func ours(name string, b *routingtest.Builder, engine routing.Engine) (Load, boo
 }
 
 // theirs routes a graph by OpenSM, and reports whether its engine takes it.
-func theirs(t *testing.T, tools *ibsimtest.Tools, name string, b *routingtest.Builder, o opponent) (Load, bool) {
+func theirs(t *testing.T, tools *Tools, name string, b *routingtest.Builder, o opponent) (Load, bool) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	var options []string
@@ -189,7 +188,7 @@ func TestBesideOpenSM(t *testing.T) {
 	if !need.Soak() {
 		t.Skip("IBWARDEN_SOAK is not set")
 	}
-	tools, err := ibsimtest.FindTools()
+	tools, err := FindTools()
 	need.Need(t, err)
 	header()
 	var b *routingtest.Builder
@@ -260,9 +259,9 @@ const netlistsVariable = "IBWARDEN_NETLISTS"
 func TestNetlists(t *testing.T) {
 	files := filepath.SplitList(os.Getenv(netlistsVariable))
 	if len(files) == 0 {
-		files = []string{filepath.Join("..", "..", "..", "internal", "topology", "testdata", "fattree-2-4.net")}
+		files = []string{filepath.Join("..", "..", "internal", "topology", "testdata", "fattree-2-4.net")}
 	}
-	tools, err := ibsimtest.FindTools()
+	tools, err := FindTools()
 	need.Need(t, err)
 	header()
 	for _, file := range files {

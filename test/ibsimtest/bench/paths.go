@@ -1,14 +1,8 @@
-// Command sabench compares subnet administrations: OpenSM's and ibwarden's
-// answer PathRecord queries of hosts of one fabric, in turn, each on its own ibsim
-// and through the same sockets. For each it prints the queries answered
-// per second of wall time and per second of the manager's CPU time, and the
-// latency. scripts/bench-opensm runs it.
 package main
 
 import (
 	"context"
 	"encoding/binary"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -34,8 +28,8 @@ import (
 	"github.com/ibwarden/ibwarden/test/ibsimtest"
 )
 
-// fabrics have 648 and 3,456 hosts.
-var fabrics = []string{"fattree,radix=36,levels=2", "fattree,radix=24,levels=3"}
+// pathsFabrics have 648 and 3,456 hosts.
+var pathsFabrics = []string{"fattree,radix=36,levels=2", "fattree,radix=24,levels=3"}
 
 const (
 	// upTime bounds the wait for a manager to be up.
@@ -53,35 +47,28 @@ const (
 	policy = "Default=0x7fff : ALL=full;\n"
 )
 
-func main() {
-	rounds := flag.Int("rounds", 3, "how often each answers on each fabric")
-	seconds := flag.Int("seconds", 4, "how long each round asks")
-	ibwarden := flag.String("ibwarden", "bin/ibwarden", "the ibwarden to measure")
-	flag.Parse()
-	topologies := fabrics
-	if flag.NArg() > 0 {
-		topologies = flag.Args()
+// benchPaths has both answer on each fabric.
+func benchPaths(topologies []string, ibwarden string, rounds int, d time.Duration) error {
+	path, err := filepath.Abs(ibwarden)
+	if err != nil {
+		return err
 	}
-	path, err := filepath.Abs(*ibwarden)
 	for _, spec := range topologies {
-		if err == nil {
-			err = compare(spec, path, *rounds, time.Duration(*seconds)*time.Second)
+		if err := comparePaths(spec, path, rounds, d); err != nil {
+			return err
 		}
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "sabench:", err)
-		os.Exit(1)
-	}
+	return nil
 }
 
-// measure is what one round came to.
-type measure struct {
+// answered is what one round came to.
+type answered struct {
 	perSecond, perCPU float64
 	median, late      time.Duration // of the waits; late is the 99th percentile
 	busy              int           // queries answered BUSY, which are in none of the figures above
 }
 
-func compare(spec, ibwarden string, rounds int, d time.Duration) error {
+func comparePaths(spec, ibwarden string, rounds int, d time.Duration) error {
 	tools, err := ibsimtest.FindTools()
 	if err != nil {
 		return err
@@ -92,7 +79,7 @@ func compare(spec, ibwarden string, rounds int, d time.Duration) error {
 	}
 	hosts := fabric.Count(ib.NodeCA)
 	fmt.Printf("%s: %d hosts\n", spec, hosts)
-	all := map[string][]measure{}
+	all := map[string][]answered{}
 	names := []string{"OpenSM", "ibwarden"}
 	for range rounds {
 		for _, name := range names {
@@ -119,8 +106,8 @@ func compare(spec, ibwarden string, rounds int, d time.Duration) error {
 }
 
 // round runs one manager on a fresh simulator and asks it.
-func round(tools *ibsimtest.Tools, fabric *topology.Netlist, name, ibwarden string, d time.Duration) (m measure, err error) {
-	dir, err := os.MkdirTemp("", "sabench-")
+func round(tools *ibsimtest.Tools, fabric *topology.Netlist, name, ibwarden string, d time.Duration) (m answered, err error) {
+	dir, err := os.MkdirTemp("", "bench-paths-")
 	if err != nil {
 		return m, err
 	}
@@ -176,7 +163,7 @@ func isUp(ctx context.Context, sim *ibsimtest.Sim, out, name string) error {
 }
 
 // ask attaches to the last hosts and asks for paths between them and others.
-func ask(ctx context.Context, sim *ibsimtest.Sim, fabric *topology.Netlist, cmd *exec.Cmd, d time.Duration) (m measure, err error) {
+func ask(ctx context.Context, sim *ibsimtest.Sim, fabric *topology.Netlist, cmd *exec.Cmd, d time.Duration) (m answered, err error) {
 	var nodes []*topology.Node
 	for _, n := range fabric.Nodes {
 		if n.Type == ib.NodeCA {

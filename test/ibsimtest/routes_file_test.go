@@ -1,4 +1,4 @@
-package routes
+package ibsimtest
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/test/ibsimtest"
 	"github.com/ibwarden/ibwarden/test/need"
 	"github.com/ibwarden/ibwarden/test/routingtest"
 )
@@ -20,7 +19,7 @@ import (
 // The file of forwarding tables is OpenSM's: OpenSM routes by the one that is written here,
 // and what OpenSM dumps is read here, with the same exits each way.
 func TestFileIsOpenSMs(t *testing.T) {
-	tools, err := ibsimtest.FindTools()
+	tools, err := FindTools()
 	need.Need(t, err)
 	b := routingtest.New(nil)
 	b.FatTree2(4, 2, 3, 1)

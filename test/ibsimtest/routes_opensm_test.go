@@ -1,7 +1,4 @@
-// Package routes sets the routing engines of ibwarden beside those of OpenSM on the same
-// cables: how they load links, how long their paths are, how many virtual lanes they need,
-// and how long they take.
-package routes
+package ibsimtest
 
 import (
 	"bufio"
@@ -19,7 +16,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/topology"
-	"github.com/ibwarden/ibwarden/test/ibsimtest"
 	"github.com/ibwarden/ibwarden/test/routingtest"
 )
 
@@ -75,12 +71,12 @@ var (
 )
 
 // OpenSM routes a fabric by an engine of OpenSM, on an ibsim in the directory dir.
-func OpenSM(ctx context.Context, t *ibsimtest.Tools, dir string, b *routingtest.Builder, engine string, options ...string) (*Theirs, error) {
+func OpenSM(ctx context.Context, t *Tools, dir string, b *routingtest.Builder, engine string, options ...string) (*Theirs, error) {
 	l, err := netlist(b.Fabric)
 	if err != nil {
 		return nil, err
 	}
-	sim, err := ibsimtest.StartSim(t, dir, l)
+	sim, err := StartSim(t, dir, l)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package routes
+package ibsimtest
 
 import (
 	"math/rand/v2"
