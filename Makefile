@@ -91,7 +91,7 @@ bench: tools build ## compare with OpenSM on one ibsim, in turn, and the ways to
 	@scripts/bench-opensm
 	$(GO) test -run '^$$' -bench BringUp -benchtime 1x ./test/umadtest
 	$(GO) test -run '^$$' -bench Cable -benchtime 10x -timeout 30m ./test/simtest
-	$(GO) test -run '^$$' -bench Hardware -benchtime 1x -timeout 2h ./test/hardwaretest
+	$(GO) test -run '^$$' -bench Hardware -benchtime 1x -timeout 2h ./test/scaletest
 	@$(MAKE) benchscale benchservice
 
 benchscale: ## what bringing up 648 to 40,960 hosts takes of time and memory (part of make bench)
@@ -101,7 +101,7 @@ benchservice: ## what the service costs: partitions, memberships, reads, memory,
 	$(GO) test -run '^$$' -bench Partitions -benchtime 3x ./test/servicetest
 	$(GO) test -run '^$$' -bench 'Member$$|Reads' -benchtime 2000x -timeout 30m ./test/servicetest
 	$(GO) test -run '^$$' -bench Revisions -benchtime 1x -timeout 30m ./test/servicetest
-	$(GO) test -run '^$$' -bench Scrape -benchtime 5x ./test/metricstest
+	$(GO) test -run '^$$' -bench Scrape -benchtime 5x ./test/servicetest
 
 benchconsole: ## what a fabric of 16 to 11,664 hosts costs in the browser: time to the first picture, frames, memory, bytes
 	$(GO) test -run '^$$' -bench Console -benchtime 1x -timeout 30m ./test/consoletest

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/rest"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/test/storetest"
@@ -46,7 +46,7 @@ func TestValues(t *testing.T) {
 		{func() (any, error) { return Members([]Joined{{Port: "0000000000000001"}, {Port: "x"}}) }, []resource.Member(nil), "body.members[1].port"},
 	} {
 		got, err := x.got()
-		var p *rest.Problem
+		var p *listen.Problem
 		if is := errors.As(err, &p); fmt.Sprintf("%#v", got) != fmt.Sprintf("%#v", x.want) || is != (x.field != "") || is && (p.Errors[0].Field != x.field || p.Status != 422 || p.Reason != "invalid" || p.Detail == "") {
 			t.Errorf("%#v, %+v; want %#v, fault of %q", got, p, x.want, x.field)
 		}

@@ -20,4 +20,7 @@
 // The files that begin with routes set the routing engines of ibwarden beside those of OpenSM on the same
 // cables: how they load links, how long their paths are, how many virtual lanes they need,
 // and how long they take.
+//
+// The files that begin with inside run unmodified programs at the hosts of a simulated fabric that
+// is served with devices, and OpenSM among them, for tests.
 package ibsimtest

@@ -92,7 +92,7 @@ func (d *door) set(shut bool) {
 // newCutPair are two managers on one store, to which the first one goes by doors.
 func newCutPair(t *testing.T, seed uint64) (*pair, []*door) {
 	t.Helper()
-	cluster := storetest.Start(t)
+	cluster := storetest.StartEtcd(t)
 	var doors []*door
 	var ways []string
 	for _, e := range cluster.Endpoints() {

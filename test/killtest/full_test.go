@@ -25,7 +25,7 @@ func TestFullDirectory(t *testing.T) {
 			w := newWorld(t)
 			var flags []string
 			if store == "etcd" {
-				flags = []string{"--store", "etcd:" + strings.Join(storetest.Start(t).Endpoints(), ",")}
+				flags = []string{"--store", "etcd:" + strings.Join(storetest.StartEtcd(t).Endpoints(), ",")}
 			}
 			r := w.place(0, flags...)
 			r.start()

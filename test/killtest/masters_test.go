@@ -109,7 +109,7 @@ type masters struct {
 
 func newMasters(t *testing.T, w *world, seed uint64) *masters {
 	m := &masters{world: w, Rand: rand.New(rand.NewPCG(seed, 11)), took: map[string][]time.Duration{}}
-	cluster := storetest.Start(t)
+	cluster := storetest.StartEtcd(t)
 	secret := make([]byte, 32)
 	for i := range secret {
 		secret[i] = byte(m.Uint32())

@@ -26,7 +26,7 @@ type site struct {
 // newSite starts a cluster, with arguments for its members, and a manager with flags.
 func newSite(t *testing.T, seed uint64, flags []string, args ...string) *site {
 	t.Helper()
-	cluster := storetest.Start(t, args...)
+	cluster := storetest.StartEtcd(t, args...)
 	w := newWorld(t)
 	s := &site{client: newClient(w.place(0, append(flags, "--store", "etcd:"+strings.Join(cluster.Endpoints(), ","))...), seed), cluster: cluster}
 	s.start()

@@ -33,7 +33,7 @@ func TestStartsTogether(t *testing.T) {
 	need.Long(t, "three managers on a cluster of etcd")
 	t.Parallel()
 	seed, rounds := need.Seed(t, 9), need.Rounds(starts, startsLong)
-	cluster := storetest.Start(t)
+	cluster := storetest.StartEtcd(t)
 	etcd := cluster.Client(0)
 	defer etcd.Close()
 	for i := range rounds {

@@ -234,7 +234,7 @@ func TestUpgrade(t *testing.T) {
 		}
 	})
 	t.Run("two hosts", func(t *testing.T) {
-		cluster := storetest.Start(t)
+		cluster := storetest.StartEtcd(t)
 		w := newWorld(t)
 		a := newClient(w.place(0, "--store", "etcd:"+strings.Join(cluster.Endpoints(), ",")), need.Seed(t, 8))
 		a.program = old

@@ -41,8 +41,8 @@ type Cluster struct {
 	Proxies [Members]*Proxy
 }
 
-// Start starts a cluster, which ends with the test, and waits until it is healthy. args are for each member.
-func Start(t testing.TB, args ...string) *Cluster {
+// StartEtcd starts a cluster, which ends with the test, and waits until it is healthy. args are for each member.
+func StartEtcd(t testing.TB, args ...string) *Cluster {
 	t.Helper()
 	program := os.Getenv("IBWARDEN_ETCD")
 	if program == "" {
@@ -99,7 +99,7 @@ func freePort(t testing.TB) int {
 	return 0
 }
 
-// Start starts a member, again if it was killed.
+// StartEtcd starts a member, again if it was killed.
 func (c *Cluster) Start(i int) {
 	c.T.Helper()
 	var initial []string

@@ -46,7 +46,7 @@ type sharers struct {
 }
 
 func newSharers(r *rig, flags ...string) *sharers {
-	cluster := storetest.Start(r.TB)
+	cluster := storetest.StartEtcd(r.TB)
 	secret := r.file("secret", strings.Repeat("5a", 32)+"\n")
 	return &sharers{rig: r, secret: secret, flags: append([]string{"--fabric", "umad", "--store", "etcd:" + strings.Join(cluster.Endpoints(), ","), "--secret-file", secret}, flags...)}
 }

@@ -23,7 +23,7 @@ type cluster struct{ *storetest.Cluster }
 
 func startCluster(t testing.TB, args ...string) cluster {
 	t.Helper()
-	return cluster{storetest.Start(t, args...)}
+	return cluster{storetest.StartEtcd(t, args...)}
 }
 
 func (c cluster) open(t testing.TB, prefix string) *Store {
