@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/judge/why"
+	"github.com/ibwarden/ibwarden/internal/judge/reach"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
@@ -31,7 +31,7 @@ func TestAViewAtEachHalfStep(t *testing.T) {
 		if brief := tenant != resource.Provider; v.Brief != brief {
 			t.Errorf("%s: brief %v", tenant, v.Brief)
 		}
-		for _, x := range why.Explain(from, to, v).Shared {
+		for _, x := range reach.Explain(from, to, v).Shared {
 			list = append(list, x.PKey)
 		}
 		return list
