@@ -13,7 +13,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -107,7 +106,7 @@ func updnFrom(b **routingtest.Builder) match {
 	return match{routing.UpDown, []opponent{{"updn", func(t *testing.T) []string {
 		in := (*b).Input(t, 1)
 		file := filepath.Join(t.TempDir(), "roots")
-		if err := os.WriteFile(file, fmt.Appendln(nil, in.Nodes[updn.Order(in.Graph)[0]].GUID()), 0o600); err != nil {
+		if err := os.WriteFile(file, fmt.Appendln(nil, in.Nodes[graph.Order(in.Graph)[0]].GUID()), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return []string{"--root_guid_file", file}

@@ -1,12 +1,4 @@
-// Package record writes the packets that end ports of a simulated fabric send and receive to
-// a capture file. Data and Management are hooks for every packet (Config.DataTrace,
-// Config.Trace).
-//
-// A data packet is written once, as it leaves the node that sent it, byte by byte as on that
-// link, whatever its outcome. An SMP, which travels without packet headers in the fabric, is
-// written when an agent or a manager receives it, with the headers that it would have there;
-// a lost one is not written. Nothing is written after an error.
-package record
+package fabric
 
 import (
 	"fmt"
@@ -17,7 +9,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/packet"
 	"github.com/ibwarden/ibwarden/internal/sim/capture"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
 
 // Recorder writes one capture file.
@@ -29,8 +20,8 @@ type Recorder struct {
 	err    error  // the first one
 }
 
-// New begins a capture file on w. Start is the fabric's time 0, from 1970 on.
-func New(w io.Writer, start time.Time) (*Recorder, error) {
+// NewRecorder begins a capture file on w. Start is the fabric's time 0, from 1970 on.
+func NewRecorder(w io.Writer, start time.Time) (*Recorder, error) {
 	file, err := capture.NewWriter(w)
 	if err != nil {
 		return nil, err
@@ -39,15 +30,15 @@ func New(w io.Writer, start time.Time) (*Recorder, error) {
 }
 
 // Data takes what Config.DataTrace is told.
-func (r *Recorder) Data(s fabric.DataSighting) {
-	if s.Outcome == fabric.OutcomeLeft && s.Origin {
+func (r *Recorder) Data(s DataSighting) {
+	if s.Outcome == OutcomeLeft && s.Origin {
 		r.write(s.At, s.Bytes)
 	}
 }
 
 // Management takes what Config.Trace is told.
-func (r *Recorder) Management(s fabric.Sighting) {
-	if s.What == fabric.SeenByAgent || s.What == fabric.SeenByManager && !handedOn(s.MAD) {
+func (r *Recorder) Management(s Sighting) {
+	if s.What == SeenByAgent || s.What == SeenByManager && !handedOn(s.MAD) {
 		r.Datagram(s.At, packet.MADPacket{QP: ib.QP0, SLID: s.SLID, DLID: s.DLID, SL: s.SL, QP0PKey: s.PKey, MAD: s.MAD[:]})
 	}
 }

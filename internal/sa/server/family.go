@@ -1,4 +1,4 @@
-package query
+package server
 
 import (
 	"encoding/binary"
@@ -7,12 +7,11 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
-	"github.com/ibwarden/ibwarden/internal/sa/visibility"
 )
 
 // Subject is what queries are answered from.
 type Subject struct {
-	View *visibility.View
+	View *View
 	// Groups are the multicast groups.
 	Groups *group.Set
 	// Aliases gives the alias GUIDs of a port by index from 1, zero where
@@ -26,7 +25,7 @@ type Subject struct {
 
 // Query is one question.
 type Query struct {
-	visibility.Asker
+	Asker
 	ID       mad.AttributeID
 	Modifier uint32
 	Mask     sa.ComponentMask
@@ -116,7 +115,7 @@ func (x *search) give(r sa.Record) {
 
 // ends are the end ports that a record can be about: the one with the LID that
 // the query states, or all that the asker sees. All records begin with a LID.
-func (x *search) ends(yield func(*visibility.Port) bool) {
+func (x *search) ends(yield func(*Port) bool) {
 	if x.match.Has(1) {
 		lid := ib.LID(binary.BigEndian.Uint16(x.Data))
 		if p := x.View.At(lid); x.Sees(p) {
@@ -132,6 +131,6 @@ func (x *search) ends(yield func(*visibility.Port) bool) {
 }
 
 // switches are likewise the switches, by port 0.
-func (x *search) switches(yield func(*visibility.Port) bool) {
-	x.ends(func(p *visibility.Port) bool { return p.Node.Switch == nil || yield(p) })
+func (x *search) switches(yield func(*Port) bool) {
+	x.ends(func(p *Port) bool { return p.Node.Switch == nil || yield(p) })
 }

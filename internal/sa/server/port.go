@@ -1,4 +1,4 @@
-package query
+package server
 
 import (
 	"encoding/binary"
@@ -9,12 +9,11 @@ import (
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/sa/visibility"
 )
 
 // ports are all ports that the asker sees, each with the end port whose LID its
 // records have.
-func (x *search) ports(yield func(*visibility.Port, *observed.Port) bool) {
+func (x *search) ports(yield func(*Port, *observed.Port) bool) {
 	for end := range x.ends {
 		n := end.Node
 		if n.Switch == nil {

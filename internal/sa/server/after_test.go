@@ -1,4 +1,4 @@
-package visibility
+package server
 
 import (
 	"fmt"
@@ -156,7 +156,7 @@ func TestAfterIsNew(t *testing.T) {
 		for step := range 200 {
 			c.change()
 			v = After(v, c.s)
-			if what := differs(New(c.s), v); what != "" {
+			if what := differs(NewView(c.s), v); what != "" {
 				t.Fatalf("seed %d, step %d: from nothing and after: %s", seed, step, what)
 			}
 			for _, p := range v.Ports {
@@ -175,7 +175,7 @@ func TestAfterKeepsKeys(t *testing.T) {
 	a, b := c.hosts[0], c.hosts[1]
 	a.PKeys[0], b.PKeys[0] = 0x8001, 0x8001
 	c.s.Partitions = []observed.Partition{{Base: 1, Full: []ib.PortGUID{a.GUID, b.GUID}}}
-	v := New(c.s)
+	v := NewView(c.s)
 	kept := v.Owner(a.GUID).Keys
 	if len(kept) != 1 {
 		t.Fatalf("keys %v", kept)

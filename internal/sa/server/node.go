@@ -1,8 +1,7 @@
-package query
+package server
 
 import (
 	"github.com/ibwarden/ibwarden/ib/sa"
-	"github.com/ibwarden/ibwarden/internal/sa/visibility"
 )
 
 // nodes gives a NodeRecord for every end port.
@@ -27,7 +26,7 @@ func (x *search) switchInfos() {
 
 // smInfos gives the SMInfo of the master and of other managers.
 func (x *search) smInfos() {
-	give := func(p *visibility.Port, r sa.SMInfoRecord) {
+	give := func(p *Port, r sa.SMInfoRecord) {
 		if !x.Sees(p) {
 			return
 		}

@@ -1,4 +1,4 @@
-package record
+package fabric
 
 import (
 	"bytes"
@@ -8,14 +8,13 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/packet"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
 
 // recorder is a Recorder, with how many bytes were added to its file since the last call.
 func recorder(t *testing.T) (r *Recorder, added func() int) {
 	t.Helper()
 	var file bytes.Buffer
-	r, err := New(&file, time.Unix(1000, 0))
+	r, err := NewRecorder(&file, time.Unix(1000, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,20 +33,20 @@ func TestWhatIsWritten(t *testing.T) {
 	raw := make([]byte, 100)
 	for _, c := range []struct {
 		name    string
-		s       fabric.DataSighting
+		s       DataSighting
 		written bool
 	}{
-		{"leaves its sender", fabric.DataSighting{Outcome: fabric.OutcomeLeft, Origin: true, Bytes: raw}, true},
-		{"leaves a switch", fabric.DataSighting{Outcome: fabric.OutcomeLeft, Bytes: raw}, false},
-		{"arrives", fabric.DataSighting{Outcome: fabric.OutcomeTaken, Bytes: raw}, false},
-		{"is dropped where it starts", fabric.DataSighting{Outcome: fabric.OutcomeExitPKey, Origin: true, Bytes: raw}, false},
+		{"leaves its sender", DataSighting{Outcome: OutcomeLeft, Origin: true, Bytes: raw}, true},
+		{"leaves a switch", DataSighting{Outcome: OutcomeLeft, Bytes: raw}, false},
+		{"arrives", DataSighting{Outcome: OutcomeTaken, Bytes: raw}, false},
+		{"is dropped where it starts", DataSighting{Outcome: OutcomeExitPKey, Origin: true, Bytes: raw}, false},
 	} {
 		r.Data(c.s)
 		if n := added(); (n >= len(raw)) != c.written || !c.written && n != 0 {
 			t.Errorf("a packet that %s adds %d bytes", c.name, n)
 		}
 	}
-	r.Management(fabric.Sighting{MAD: new([mad.Size]byte), What: fabric.SeenByAgent})
+	r.Management(Sighting{MAD: new([mad.Size]byte), What: SeenByAgent})
 	if n := added(); n <= mad.Size {
 		t.Errorf("an SMP that an agent receives adds %d bytes", n)
 	}
@@ -63,12 +62,12 @@ func TestWhatIsWritten(t *testing.T) {
 	} {
 		m := new([mad.Size]byte)
 		m[mad.OffsetClass], m[mad.OffsetMethod], m[mad.OffsetStatus] = byte(x.class), byte(x.method), x.back
-		r.Management(fabric.Sighting{MAD: m, What: fabric.SeenByManager})
+		r.Management(Sighting{MAD: m, What: SeenByManager})
 		if n := added(); (n > mad.Size) != x.written {
 			t.Errorf("%v of class %v that a manager receives, behind its agent, adds %d bytes", x.method, x.class, n)
 		}
 	}
-	r.Management(fabric.Sighting{MAD: new([mad.Size]byte), What: fabric.SeenLeaving})
+	r.Management(Sighting{MAD: new([mad.Size]byte), What: SeenLeaving})
 	if n := added(); n != 0 {
 		t.Errorf("an SMP that leaves a node adds %d bytes", n)
 	}
@@ -90,7 +89,7 @@ func (f *full) Write(b []byte) (int, error) {
 // TestFullDisk: the first error stays, and nothing is written after it.
 func TestFullDisk(t *testing.T) {
 	file := &full{room: 1000}
-	r, err := New(file, time.Unix(0, 0))
+	r, err := NewRecorder(file, time.Unix(0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +104,7 @@ func TestFullDisk(t *testing.T) {
 	if file.room != 1<<20 || r.Err() == nil {
 		t.Errorf("after an error %d bytes were written, error %v", 1<<20-file.room, r.Err())
 	}
-	if _, err := New(&full{}, time.Unix(0, 0)); err == nil {
+	if _, err := NewRecorder(&full{}, time.Unix(0, 0)); err == nil {
 		t.Error("a file that cannot be begun is no error")
 	}
 }

@@ -1,4 +1,4 @@
-package query
+package server
 
 import (
 	"slices"
@@ -6,7 +6,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
-	"github.com/ibwarden/ibwarden/internal/sa/visibility"
 )
 
 // pathComponents are the components that MultiPathRecord and PathRecord share.
@@ -36,7 +35,7 @@ const multiMasks = 22
 
 // MultiQuery asks for paths between many ports.
 type MultiQuery struct {
-	visibility.Asker
+	Asker
 	Mask sa.ComponentMask // of MultiPathRecord
 	Want sa.MultiPathRecord
 	// Budget is how many pairs may be looked at; what is left of it after.

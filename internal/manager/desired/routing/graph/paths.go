@@ -1,10 +1,8 @@
-package updn
+package graph
 
 import (
 	"cmp"
 	"slices"
-
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 )
 
 // paths holds the exits that lead from every switch to one destination
@@ -78,7 +76,7 @@ func (p *paths) upDown(d uint16) {
 			}
 		}
 		p.cost[s] = cost
-		if cost == graph.Unset || cost != p.down[s] {
+		if cost == Unset || cost != p.down[s] {
 			continue
 		}
 		for _, t := range g.below(s) {
@@ -122,14 +120,14 @@ func (p *paths) exitsOf(s uint16) {
 // climb finds the distances from which d is reached going down only.
 func (p *paths) climb(d uint16) {
 	for s := range p.down {
-		p.down[s] = graph.Unset
+		p.down[s] = Unset
 	}
 	p.down[d] = 0
 	p.queue = append(p.queue[:0], d)
 	for i := 0; i < len(p.queue); i++ {
 		s := p.queue[i]
 		for _, t := range p.g.above(s) {
-			if p.down[t] == graph.Unset {
+			if p.down[t] == Unset {
 				p.down[t] = p.down[s] + 1
 				p.queue = append(p.queue, t)
 			}
@@ -142,7 +140,7 @@ func (p *paths) sortByCost(d uint16) {
 	p.counts = p.counts[:0]
 	reached := 0
 	for s, c := range p.cost {
-		if c == graph.Unset || uint16(s) == d {
+		if c == Unset || uint16(s) == d {
 			continue
 		}
 		for len(p.counts) <= int(c) {
@@ -157,7 +155,7 @@ func (p *paths) sortByCost(d uint16) {
 	}
 	p.order = append(p.order, make([]uint16, reached)...)
 	for s, c := range p.cost {
-		if c != graph.Unset && uint16(s) != d {
+		if c != Unset && uint16(s) != d {
 			p.order[p.counts[c]] = uint16(s)
 			p.counts[c]++
 		}

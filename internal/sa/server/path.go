@@ -1,16 +1,15 @@
-package query
+package server
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/sa/visibility"
 )
 
 // PathQuery asks for paths.
 type PathQuery struct {
-	visibility.Asker
+	Asker
 	Mask sa.ComponentMask // of PathRecord
 	Want sa.PathRecord
 	// One asks for no more than one path for each pair of ports.
@@ -25,8 +24,8 @@ type PathQuery struct {
 	// called again.
 	Walk Walk
 
-	path sa.PathRecord      // handed out, so that none is made for each path
-	seen []*visibility.Port // of queries for all pairs
+	path sa.PathRecord // handed out, so that none is made for each path
+	seen []*Port       // of queries for all pairs
 }
 
 const (
@@ -77,7 +76,7 @@ func Paths(s *Subject, q *PathQuery, emit func(*sa.PathRecord) bool) mad.Status 
 }
 
 // each goes over the pairs of ports that a query is about.
-func (s *Subject) each(q *PathQuery, from *visibility.Port, anyFrom bool, to *visibility.Port, anyTo bool, emit func(*sa.PathRecord) bool) {
+func (s *Subject) each(q *PathQuery, from *Port, anyFrom bool, to *Port, anyTo bool, emit func(*sa.PathRecord) bool) {
 	ports := s.View.Ports
 	switch {
 	case !anyFrom && !anyTo:
@@ -117,7 +116,7 @@ func (s *Subject) allPairs(q *PathQuery, emit func(*sa.PathRecord) bool) {
 }
 
 // Port is the end port that a GID names, be it an alias; nil for none.
-func (s *Subject) Port(g ib.GID) *visibility.Port {
+func (s *Subject) Port(g ib.GID) *Port {
 	if p := s.View.Named(g); p != nil || s.Owner == nil {
 		return p
 	}
@@ -129,7 +128,7 @@ func (s *Subject) Port(g ib.GID) *visibility.Port {
 
 // end is one end of the paths that a query asks for, when it names one. It is
 // not ok when there is none that the asker sees, or two different ones.
-func (s *Subject) end(q *PathQuery, hasGID sa.ComponentMask, g ib.GID, hasLID sa.ComponentMask, lid ib.LID) (p *visibility.Port, all, ok bool) {
+func (s *Subject) end(q *PathQuery, hasGID sa.ComponentMask, g ib.GID, hasLID sa.ComponentMask, lid ib.LID) (p *Port, all, ok bool) {
 	byGID, byLID := q.Mask.Has(hasGID), q.Mask.Has(hasLID)
 	if byGID {
 		p = s.Port(g)
@@ -147,7 +146,7 @@ func (s *Subject) end(q *PathQuery, hasGID sa.ComponentMask, g ib.GID, hasLID sa
 
 // between hands out the paths from one port to another; false when emit wants
 // no more.
-func (s *Subject) between(q *PathQuery, from, to *visibility.Port, emit func(*sa.PathRecord) bool) bool {
+func (s *Subject) between(q *PathQuery, from, to *Port, emit func(*sa.PathRecord) bool) bool {
 	if q.Budget--; q.Budget < 0 {
 		return false
 	}
@@ -189,9 +188,9 @@ func (s *Subject) between(q *PathQuery, from, to *visibility.Port, emit func(*sa
 
 // key is the key of from that paths to to have; 0 for none that the asker may
 // know of.
-func (s *Subject) key(q *PathQuery, from, to *visibility.Port) (found ib.PKey) {
+func (s *Subject) key(q *PathQuery, from, to *Port) (found ib.PKey) {
 	stated := q.Mask.Has(sa.PathRecordPKey)
-	visibility.Common(from, to, func(k ib.PKey) bool {
+	Common(from, to, func(k ib.PKey) bool {
 		if stated && k.Base() != q.Want.PKey.Base() || !s.View.MayUse(q.Asker, from, to, k) {
 			return true
 		}
@@ -202,7 +201,7 @@ func (s *Subject) key(q *PathQuery, from, to *visibility.Port) (found ib.PKey) {
 }
 
 // build fills q.path; false when there is no such path.
-func (s *Subject) build(q *PathQuery, from, to *visibility.Port, slid, dlid ib.LID, key ib.PKey) bool {
+func (s *Subject) build(q *PathQuery, from, to *Port, slid, dlid ib.LID, key ib.PKey) bool {
 	p, ok := s.View.Path(from, to, slid, dlid)
 	if !ok || q.Mask.Has(sa.PathRecordReversible) && q.Want.Reversible && !p.Reversible {
 		return false
@@ -221,7 +220,7 @@ func (s *Subject) build(q *PathQuery, from, to *visibility.Port, slid, dlid ib.L
 	}
 	level, limit := q.service(s.View.Partition(key.Base()))
 	r.Reversible, r.PKey, r.SL = p.Reversible, key, s.View.Levels.Between(level, from.Port, to.Port)
-	r.MTU, r.Rate, r.PacketLifeTime = p.MTU, visibility.Within(p.Rate, limit), life
+	r.MTU, r.Rate, r.PacketLifeTime = p.MTU, Within(p.Rate, limit), life
 	return q.suits(r)
 }
 

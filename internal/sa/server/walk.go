@@ -1,4 +1,4 @@
-package query
+package server
 
 // Walk is how far a query has come that is answered in turns, so that nobody
 // waits long for another's. The zero value does all of it in one turn.

@@ -1,35 +1,16 @@
-// Package updn is two routing engines that need one virtual lane: min-hop and up*/down*.
-//
-// MinHop takes a shortest path, and can deadlock where the cabling has loops.
-// UpDown cannot: all switches are in one order and no packet
-// goes up again after it went down. The order begins with a switch farthest
-// from any CA, or in the middle where all have CAs, and grows along the
-// cables. So each switch but the first of its component has a higher neighbour,
-// which makes every port reachable from every other, switches included, and the
-// spines and cores of a fat tree all carry their share, with broken links
-// too. (A core switch with CAs of its own is the exception: in a tree of three
-// levels it may carry nothing between pods.)
-//
-// Among exits of equal length the tables balance the routes from CA to CA
-// that cross each link, with equal weight for every pair of those that send to each other
-// (graph.Senders), and after that the
-// number of LIDs. Where that leaves links much fuller than others, routes are chosen once
-// more, each with the load of all others known; not in the largest fabrics. The LIDs of one port take different links where there are
-// different ones.
-package updn
+package graph
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 )
 
 // MinHop routes by shortest paths.
-func MinHop(in *graph.Input) (*graph.Routes, error) {
+func MinHop(in *Input) (*Routes, error) {
 	return compute(in, &heights{Graph: in.Graph}, (*paths).minHop), nil
 }
 
 // UpDown routes by shortest paths among those that never go up after they went down.
-func UpDown(in *graph.Input) (*graph.Routes, error) {
+func UpDown(in *Input) (*Routes, error) {
 	order := Order(in.Graph)
 	h := &heights{Graph: in.Ordered(order)}
 	h.split()
@@ -50,11 +31,11 @@ const (
 	mostAgain = 4 << 20
 )
 
-func compute(in *graph.Input, h *heights, find func(p *paths, to uint16)) *graph.Routes {
-	out := &graph.Routes{Linear: in.Unrouted()}
+func compute(in *Input, h *heights, find func(p *paths, to uint16)) *Routes {
+	out := &Routes{Linear: in.Unrouted()}
 	p, b := newPaths(h), newBalance(h, in.Senders, out.Linear)
 	tour := in.Tour()
-	each := func(route func(e graph.End)) {
+	each := func(route func(e End)) {
 		for _, s := range tour {
 			d := uint16(h.Index[in.Nodes[s].Index])
 			if ends := h.EndsOf(d); len(ends) > 0 {
@@ -65,12 +46,12 @@ func compute(in *graph.Input, h *heights, find func(p *paths, to uint16)) *graph
 			}
 		}
 	}
-	each(func(e graph.End) { b.route(p, e) })
+	each(func(e End) { b.route(p, e) })
 	for range rounds {
 		if len(in.Nodes)*len(in.Ends) > mostAgain || b.isEven() {
 			break
 		}
-		each(func(e graph.End) {
+		each(func(e End) {
 			if e.Port != 0 && e.LMC == 0 {
 				b.again(p, e)
 			}
@@ -83,7 +64,7 @@ func compute(in *graph.Input, h *heights, find func(p *paths, to uint16)) *graph
 // the links that lead up come before lower[s], those that lead down from there, and
 // Back is no longer valid.
 type heights struct {
-	*graph.Graph
+	*Graph
 	lower []int32
 }
 

@@ -1,4 +1,4 @@
-package visibility
+package server
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 // order, and the view finds them in whatever order they are.
 func TestViewLeavesPartitionsAlone(t *testing.T) {
 	parts := []observed.Partition{{Name: "blue", Base: 2, SL: 5}, {Name: "red", Base: 1, SL: 4}}
-	v := New(observed.Subnet{Fabric: star(3), GIDPrefix: ib.DefaultGIDPrefix, Partitions: parts})
+	v := NewView(observed.Subnet{Fabric: star(3), GIDPrefix: ib.DefaultGIDPrefix, Partitions: parts})
 	if parts[0].Base != 2 || parts[1].Base != 1 {
 		t.Errorf("they are %v now", parts)
 	}

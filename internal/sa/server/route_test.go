@@ -1,4 +1,4 @@
-package visibility
+package server
 
 import (
 	"testing"
@@ -16,7 +16,7 @@ func TestPathAboveLinearFDBTop(t *testing.T) {
 		top  ib.LID
 		ways int
 	}{{3, 2}, {2, 1}, {1, 0}} {
-		v := New(observed.Subnet{Fabric: star(tc.top), GIDPrefix: ib.DefaultGIDPrefix, Lifetime: 18})
+		v := NewView(observed.Subnet{Fabric: star(tc.top), GIDPrefix: ib.DefaultGIDPrefix, Lifetime: 18})
 		a, b := v.At(2), v.At(3)
 		ways := 0
 		for _, to := range []struct{ from, to *Port }{{a, b}, {b, a}} {

@@ -1,4 +1,4 @@
-package visibility
+package server
 
 import (
 	"cmp"
@@ -49,8 +49,8 @@ func (p *Port) Contains(lid ib.LID) bool {
 	return lid >= p.LID && int(lid-p.LID) < p.LMC.Count()
 }
 
-// New indexes a snapshot.
-func New(s observed.Subnet) *View {
+// NewView indexes a snapshot.
+func NewView(s observed.Subnet) *View {
 	v := &View{Subnet: s, byGUID: make(map[ib.PortGUID]*Port), byPort: make(map[*observed.Port]*Port)}
 	v.enterPorts()
 	v.followPolicy(nil)
@@ -58,13 +58,13 @@ func New(s observed.Subnet) *View {
 	return v
 }
 
-// After is New, and takes over from an earlier view what is the same: ports, routes, and
+// After is NewView, and takes over from an earlier view what is the same: ports, routes, and
 // the keys of ports whose table and partitions are what they were. The ports of that
 // view then have the keys of the new one.
 func After(old *View, s observed.Subnet) *View {
 	if old == nil || s.Epoch == 0 || old.Fabric != s.Fabric || old.Epoch != s.Epoch || old.GIDPrefix != s.GIDPrefix ||
 		!maps.Equal(old.LIDs, s.LIDs) || !maps.Equal(old.Expelled, s.Expelled) {
-		return New(s)
+		return NewView(s)
 	}
 	v := *old
 	v.Subnet = s

@@ -1,11 +1,9 @@
-package updn
+package graph
 
 import (
 	"cmp"
 	"container/heap"
 	"slices"
-
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 )
 
 // remoteShare: what is nearer to all CAs by one part in so many of what the first switch has
@@ -17,7 +15,7 @@ const remoteShare = 4
 // that, a switch stands the higher the farther the nearest CA is, then the
 // fewer hops it has to all CAs together, roughly, then the nearer it is to the first.
 // So it begins at the top of a tree, and in the middle of anything else.
-func Order(g *graph.Graph) []uint16 {
+func Order(g *Graph) []uint16 {
 	depth, remote := g.Depths(), remoteness(g)
 	higher := func(a, b uint16) int {
 		return cmp.Or(cmp.Compare(depth[b], depth[a]), cmp.Compare(remote[a], remote[b]))
@@ -64,7 +62,7 @@ func Order(g *graph.Graph) []uint16 {
 
 // remoteness is, for each switch, the sum of its distances from all CAs that
 // it can reach.
-func remoteness(g *graph.Graph) []uint64 {
+func remoteness(g *Graph) []uint64 {
 	out := make([]uint64, len(g.Nodes))
 	dist := make([]uint16, len(g.Nodes))
 	var queue []uint16

@@ -1,4 +1,4 @@
-package query
+package server
 
 import (
 	"math/rand/v2"

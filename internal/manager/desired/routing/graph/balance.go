@@ -1,12 +1,11 @@
-package updn
+package graph
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 )
 
 // The load of a link is the number of routes from a CA to a LID that cross it.
-// Above these bits stands the number of LIDs of the graph.End port at hand, so that
+// Above these bits stands the number of LIDs of the End port at hand, so that
 // a second LID of one port is dearer than any load.
 const (
 	turnOne  = uint64(1) << 56
@@ -17,7 +16,7 @@ const (
 // slices go by link or by switch of the graph.
 type balance struct {
 	g     *heights
-	from  *graph.Senders
+	from  *Senders
 	table [][]ib.PortNum // by switch
 	load  []uint64       // by link
 	lids  []uint16       // by link: LIDs of CAs and routers
@@ -28,7 +27,7 @@ type balance struct {
 	exit []int32  // by switch: the chosen link
 }
 
-func newBalance(g *heights, from *graph.Senders, linear [][]ib.PortNum) *balance {
+func newBalance(g *heights, from *Senders, linear [][]ib.PortNum) *balance {
 	links, n := len(g.To), len(g.Nodes)
 	b := &balance{
 		g: g, from: from,
@@ -42,7 +41,7 @@ func newBalance(g *heights, from *graph.Senders, linear [][]ib.PortNum) *balance
 }
 
 // route enters the LIDs of e, to whose switch the paths lead, everywhere.
-func (b *balance) route(p *paths, e graph.End) {
+func (b *balance) route(p *paths, e End) {
 	lids, turn := b.lids, uint64(0)
 	if e.Port == 0 {
 		lids = b.owned
@@ -69,7 +68,7 @@ func (b *balance) route(p *paths, e graph.End) {
 }
 
 // again routes e, which has one LID, once more, now that the load of all others is known.
-func (b *balance) again(p *paths, e graph.End) {
+func (b *balance) again(p *paths, e End) {
 	b.from.Flow(b.g.Graph, e, b.flow)
 	for i, s := range p.order {
 		for _, l := range p.exits[p.exitFirst[i]:p.exitFirst[i+1]] {
