@@ -91,17 +91,17 @@ bench: tools build ## compare with OpenSM on one ibsim, in turn, and the ways to
 	@scripts/bench-opensm
 	$(GO) test -run '^$$' -bench BringUp -benchtime 1x ./test/umadtest
 	$(GO) test -run '^$$' -bench Cable -benchtime 10x -timeout 30m ./test/simtest
-	$(GO) test -run '^$$' -bench Hardware -benchtime 1x -timeout 2h ./test/hardwaretest
+	$(GO) test -run '^$$' -bench Hardware -benchtime 1x -timeout 2h ./test/scaletest
 	@$(MAKE) benchscale benchservice
 
 benchscale: ## what bringing up 648 to 40,960 hosts takes of time and memory (part of make bench)
-	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 90m ./test/scaletest
+	$(GO) test -run '^$$' -bench 'Embedded|Memory|OverIbsim' -benchtime 1x -timeout 90m ./test/scaletest
 
 benchservice: ## what the service costs: partitions, memberships, reads, memory, a scrape of the metrics
 	$(GO) test -run '^$$' -bench Partitions -benchtime 3x ./test/servicetest
 	$(GO) test -run '^$$' -bench 'Member$$|Reads' -benchtime 2000x -timeout 30m ./test/servicetest
 	$(GO) test -run '^$$' -bench Revisions -benchtime 1x -timeout 30m ./test/servicetest
-	$(GO) test -run '^$$' -bench Scrape -benchtime 5x ./test/metricstest
+	$(GO) test -run '^$$' -bench Scrape -benchtime 5x ./test/servicetest
 
 benchconsole: ## what a fabric of 16 to 11,664 hosts costs in the browser: time to the first picture, frames, memory, bytes
 	$(GO) test -run '^$$' -bench Console -benchtime 1x -timeout 30m ./test/consoletest
@@ -111,7 +111,7 @@ console-shots: ## screenshots of every page of the console, light and dark, narr
 
 soak: tools-all ## the long runs that CI takes a share of; SOAK_SEED repeats one
 	@scripts/install-tools qemu-system-x86
-	IBWARDEN_SOAK=1 IBWARDEN_OPENSM_CONFS=200 $(GO) test -count=1 -timeout 120m ./test/ibsimtest ./test/ibsimtest/routes ./test/umadtest ./test/takeovertest ./internal/simserve/ibsimd ./internal/manager/desired/partition ./test/simtest ./internal/judge/reach ./internal/judge/isolation ./internal/lab/compare ./internal/store/... ./internal/api ./test/tenanttest ./test/killtest ./test/electiontest ./test/certificatetest ./internal/simserve/guest ./test/linuxtest
+	IBWARDEN_SOAK=1 IBWARDEN_OPENSM_CONFS=200 $(GO) test -count=1 -timeout 120m ./test/ibsimtest ./test/umadtest ./test/takeovertest ./internal/simserve/ibsimd ./internal/manager/desired/partition ./test/simtest ./internal/judge/reach ./internal/judge/isolation ./internal/lab/compare ./internal/store/... ./internal/api ./internal/resource ./test/killtest ./internal/manager/mastership ./internal/judge/certificate ./internal/simserve/guest ./test/linuxtest
 
 clean: ## remove what was built
 	rm -rf bin

@@ -13,12 +13,12 @@ import (
 	"github.com/ibwarden/ibwarden/ib/umad"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
-	"github.com/ibwarden/ibwarden/test/umadhost"
+	"github.com/ibwarden/ibwarden/test/umadtest"
 )
 
-func agentOn(t *testing.T, l *topology.Netlist, name string) (*umadhost.Host, *discover.Agent) {
+func agentOn(t *testing.T, l *topology.Netlist, name string) (*umadtest.Host, *discover.Agent) {
 	t.Helper()
-	h, err := umadhost.New(l, name)
+	h, err := umadtest.New(l, name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/discover"
 	"github.com/ibwarden/ibwarden/ib/umad"
 	"github.com/ibwarden/ibwarden/internal/topology"
-	"github.com/ibwarden/ibwarden/test/umadhost"
+	"github.com/ibwarden/ibwarden/test/umadtest"
 )
 
 // open is umad.Open("/", umad.Place{}) on a machine with an adapter, or inside
@@ -28,7 +28,7 @@ Hca 1 "b" # "bob"
 	if err != nil {
 		return nil, err
 	}
-	host, err := umadhost.New(l, "a")
+	host, err := umadtest.New(l, "a")
 	if err != nil {
 		return nil, err
 	}

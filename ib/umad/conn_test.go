@@ -14,12 +14,12 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/ib/umad"
 	"github.com/ibwarden/ibwarden/internal/topology"
-	"github.com/ibwarden/ibwarden/test/umadhost"
+	"github.com/ibwarden/ibwarden/test/umadtest"
 )
 
-func connect(t *testing.T) (*umadhost.Host, *umad.Conn) {
+func connect(t *testing.T) (*umadtest.Host, *umad.Conn) {
 	t.Helper()
-	h, err := umadhost.New(topology.Demo(), "red-1")
+	h, err := umadtest.New(topology.Demo(), "red-1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestConnFaults(t *testing.T) {
 // an adapter, or inside `ibwarden sim exec`, it begins with umad.Open("/",
 // umad.Place{}); here the file is that of a host of a simulated fabric.
 func Example() {
-	host, err := umadhost.New(topology.Demo(), "red-1")
+	host, err := umadtest.New(topology.Demo(), "red-1")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ibwarden/ibwarden/internal/api/rest"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
@@ -37,7 +37,7 @@ func (p PageParams) after() (string, error) {
 	b, err := base64.RawURLEncoding.DecodeString(p.Cursor)
 	key, good := strings.CutPrefix(string(b), cursorPrefix)
 	if err != nil || !good {
-		return "", rest.FieldProblem(http.StatusUnprocessableEntity, "invalid", "query.cursor", "want next of an earlier page")
+		return "", listen.FieldProblem(http.StatusUnprocessableEntity, "invalid", "query.cursor", "want next of an earlier page")
 	}
 	return key, nil
 }
@@ -52,7 +52,7 @@ func (p PageParams) Numbered(oldest bool, limit int) (r store.Range, done bool, 
 	}
 	n, err := strconv.ParseUint(after, 10, 64)
 	if err != nil || n == 0 {
-		return r, false, rest.FieldProblem(http.StatusUnprocessableEntity, "invalid", "query.cursor", "want next of an earlier page")
+		return r, false, listen.FieldProblem(http.StatusUnprocessableEntity, "invalid", "query.cursor", "want next of an earlier page")
 	}
 	if r.From = n - 1; oldest {
 		r.From = n + 1

@@ -17,7 +17,6 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/ibwarden/ibwarden/internal/api/listen"
-	"github.com/ibwarden/ibwarden/internal/api/rest"
 	"github.com/ibwarden/ibwarden/internal/api/ufm"
 	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/service"
@@ -149,7 +148,7 @@ func configuration(version string) huma.Config {
 			},
 			Security: []map[string][]string{{"token": {}}, {"certificate": {}}, {}},
 		},
-		Formats:                      map[string]huma.Format{"application/json": rest.JSON, "json": rest.JSON, rest.MergePatchType: rest.JSON},
+		Formats:                      map[string]huma.Format{"application/json": listen.JSON, "json": listen.JSON, listen.MergePatchType: listen.JSON},
 		DefaultFormat:                "application/json",
 		RejectUnknownQueryParameters: true,
 	}
@@ -285,7 +284,7 @@ func refuse(w http.ResponseWriter, p *Problem) {
 	}
 	w.Header().Set("Content-Type", p.ContentType(""))
 	w.WriteHeader(p.Status)
-	_ = rest.JSON.Marshal(w, p) // the client may be gone
+	_ = listen.JSON.Marshal(w, p) // the client may be gone
 }
 
 // register adds an operation whose errors become Problems.

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/ibwarden/ibwarden/internal/api/rest"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -42,7 +42,7 @@ func Members(list []Joined) ([]resource.Member, error) {
 	for i, j := range list {
 		g, err := j.Port.Port()
 		if err != nil {
-			return nil, rest.FieldProblem(http.StatusUnprocessableEntity, "invalid", "body.members["+strconv.Itoa(i)+"].port", err.Error())
+			return nil, listen.FieldProblem(http.StatusUnprocessableEntity, "invalid", "body.members["+strconv.Itoa(i)+"].port", err.Error())
 		}
 		out = append(out, resource.Member{Port: g, Membership: j.Membership.Value(), Index0: j.Index0})
 	}

@@ -6,16 +6,16 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/resource"
-	"github.com/ibwarden/ibwarden/internal/resource/statetest"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // Whose a port is, and whose consent a member waits for, is told to the owner of the port and the
 // provider; to the owner of the partition not, whether it waits or both agreed, and not whether
 // anybody owns the port.
 func TestWhoIsToldWhoseAMemberIs(t *testing.T) {
-	s := statetest.New(t, 1, 2, 3)
+	s := storetest.NewState(t, 1, 2, 3)
 	show := func(tenant string, g ib.PortGUID) Member {
-		return MemberOf(s.State, statetest.By(tenant), s.Member(0x100, g))
+		return MemberOf(s.State, storetest.By(tenant), s.Member(0x100, g))
 	}
 	check := func(step string, g ib.PortGUID, want map[string]Member) {
 		t.Helper()
@@ -51,12 +51,12 @@ func TestWhoIsToldWhoseAMemberIs(t *testing.T) {
 
 // A partition counts the members that a caller sees, and those of them that wait.
 func TestAPartitionCountsWhatIsSeen(t *testing.T) {
-	s := statetest.New(t, 1, 2, 3)
+	s := storetest.NewState(t, 1, 2, 3)
 	s.Ask("red", 0x100, 2)
 	s.Ask("red", 0x100, 3)
 	s.Ask("zinc", 0x100, 3)
 	for tenant, want := range map[string][2]int{"red": {3, 1}, "blue": {1, 1}, "zinc": {1, 0}, resource.Provider: {3, 1}} {
-		if got := PartitionOf(s.State, statetest.By(tenant), s.Partition(0x100)); got.Members != want[0] || got.Waiting != want[1] || got.Owner != "red" || got.Name != "red-net" {
+		if got := PartitionOf(s.State, storetest.By(tenant), s.Partition(0x100)); got.Members != want[0] || got.Waiting != want[1] || got.Owner != "red" || got.Name != "red-net" {
 			t.Errorf("%s is shown %+v, want %d members, %d of them waiting", tenant, got, want[0], want[1])
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/rest"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -88,7 +88,7 @@ func (b *TenantBody) Change(name string) (change resource.PutTenant, err error) 
 			return change, err
 		}
 		if t.Keys.Last >= ib.PKeyBaseDefault {
-			return change, rest.FieldProblem(http.StatusUnprocessableEntity, "invalid", "body.keys.last", "want 0x7ffe at most")
+			return change, listen.FieldProblem(http.StatusUnprocessableEntity, "invalid", "body.keys.last", "want 0x7ffe at most")
 		}
 	}
 	t.Labels, change.KeepLabels, err = Labels(b.Labels)

@@ -9,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/rest"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
@@ -31,7 +31,7 @@ func (PKey) Schema(huma.Registry) *huma.Schema {
 func (k PKey) Base() (ib.PKeyBase, error) {
 	b, err := ib.ParsePKeyBase(string(k))
 	if err != nil {
-		return 0, rest.FieldProblem(422, "invalid", "pkey", err.Error())
+		return 0, listen.FieldProblem(422, "invalid", "pkey", err.Error())
 	}
 	return b, nil
 }
@@ -57,7 +57,7 @@ func (g GUID) Port() (ib.PortGUID, error) {
 	}
 	p, err := ib.ParsePortGUID(text)
 	if err != nil {
-		return 0, rest.FieldProblem(422, "invalid", "port", err.Error())
+		return 0, listen.FieldProblem(422, "invalid", "port", err.Error())
 	}
 	return p, nil
 }
@@ -102,7 +102,7 @@ func MTU(bytes int) (ib.MTU, error) {
 	}
 	m, err := ib.MTUFromBytes(bytes)
 	if err != nil {
-		return 0, rest.FieldProblem(422, "invalid", "mtu", err.Error())
+		return 0, listen.FieldProblem(422, "invalid", "mtu", err.Error())
 	}
 	return m, nil
 }
@@ -115,7 +115,7 @@ func Rate(gbps float64) (ib.Rate, error) {
 	tenths := int(gbps*10 + 0.5)
 	r, err := ib.RateFromGbps(tenths)
 	if err != nil || float64(tenths)/10 != gbps {
-		return 0, rest.FieldProblem(422, "invalid", "rate", strconv.FormatFloat(gbps, 'g', -1, 64)+" Gb/s: no such InfiniBand rate")
+		return 0, listen.FieldProblem(422, "invalid", "rate", strconv.FormatFloat(gbps, 'g', -1, 64)+" Gb/s: no such InfiniBand rate")
 	}
 	return r, nil
 }
@@ -123,7 +123,7 @@ func Rate(gbps float64) (ib.Rate, error) {
 // Labels reads the labels of a body; keep says that it says nothing of them.
 func Labels(of map[string]string) (set resource.LabelSet, keep bool, err error) {
 	if set, err = resource.MakeLabels(of); err != nil {
-		return "", false, rest.FieldProblem(422, "invalid", "body.labels", err.Error())
+		return "", false, listen.FieldProblem(422, "invalid", "body.labels", err.Error())
 	}
 	return set, of == nil, nil
 }
@@ -132,7 +132,7 @@ func Labels(of map[string]string) (set resource.LabelSet, keep bool, err error) 
 func Selector(text string) (resource.LabelSelector, error) {
 	s, err := resource.ParseSelector(text)
 	if err != nil {
-		return nil, rest.FieldProblem(422, "invalid", "query.selector", err.Error())
+		return nil, listen.FieldProblem(422, "invalid", "query.selector", err.Error())
 	}
 	return s, nil
 }

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/rest"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/resource"
-	"github.com/ibwarden/ibwarden/internal/resource/statetest"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // TestValues: what a request says is what is meant, or a fault of its field.
@@ -46,7 +46,7 @@ func TestValues(t *testing.T) {
 		{func() (any, error) { return Members([]Joined{{Port: "0000000000000001"}, {Port: "x"}}) }, []resource.Member(nil), "body.members[1].port"},
 	} {
 		got, err := x.got()
-		var p *rest.Problem
+		var p *listen.Problem
 		if is := errors.As(err, &p); fmt.Sprintf("%#v", got) != fmt.Sprintf("%#v", x.want) || is != (x.field != "") || is && (p.Errors[0].Field != x.field || p.Status != 422 || p.Reason != "invalid" || p.Detail == "") {
 			t.Errorf("%#v, %+v; want %#v, fault of %q", got, p, x.want, x.field)
 		}
@@ -63,15 +63,15 @@ func TestValues(t *testing.T) {
 
 // TestObjects: partitions, tenants and approvals as callers see them.
 func TestObjects(t *testing.T) {
-	s := statetest.New(t, 1, 2, 3)
+	s := storetest.NewState(t, 1, 2, 3)
 	s.Do("red", resource.PutPartition{Partition: resource.Partition{PKey: 0x101, Name: "fast", SL: 3, MTU: ib.MTU2048, Rate: 3, IPoIB: true}})
-	if got, want := PartitionOf(s.State, statetest.By(resource.Provider), s.Partition(0x101)), (Partition{PKey: "0x0101", Name: "fast", Owner: "red", SL: 3, MTU: 2048, Rate: 10, IPoverIB: true, Changed: s.Last()}); !reflect.DeepEqual(got, want) {
+	if got, want := PartitionOf(s.State, storetest.By(resource.Provider), s.Partition(0x101)), (Partition{PKey: "0x0101", Name: "fast", Owner: "red", SL: 3, MTU: 2048, Rate: 10, IPoverIB: true, Changed: s.Last()}); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	s.Do(resource.Provider, resource.AssignPorts{Tenant: "red", Ports: []resource.Port{{GUID: 5}, {GUID: 6}}})
 	quota := resource.Quota{Partitions: 11, Members: 12, KeysPerPort: 13, ChangesPerMinute: 14}
 	s.Do(resource.Provider, resource.PutTenant{Tenant: resource.Tenant{Name: "red", Keys: resource.KeyRange{First: 0x100, Last: 0x1FF}, Quota: quota, ApproveRemovals: true, KnownPortsOnly: true}})
-	got := TenantOf(s.State, statetest.By(resource.Provider), s.Tenant("red"))
+	got := TenantOf(s.State, storetest.By(resource.Provider), s.Tenant("red"))
 	if got.Keys == nil || *got.Keys != (KeyRange{"0x0100", "0x01ff"}) {
 		t.Errorf("keys %+v", got.Keys)
 	}
@@ -79,7 +79,7 @@ func TestObjects(t *testing.T) {
 	if want := (Tenant{Name: "red", Quota: Quota{11, 12, 13, 14}, ApproveRemovals: true, KnownPortsOnly: true, Partitions: 2, Ports: 3, Changed: s.Last()}); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := TenantOf(s.State, statetest.By(resource.Provider), s.Tenant(resource.Provider)); got.Keys != nil {
+	if got := TenantOf(s.State, storetest.By(resource.Provider), s.Tenant(resource.Provider)); got.Keys != nil {
 		t.Errorf("the provider has the keys %+v", got.Keys)
 	}
 	a := ApprovalOf(&resource.Approval{ID: "a", Tenant: "red", By: "me", Why: "so", Action: "delete", Words: nil})

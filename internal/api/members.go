@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/rest"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
 )
@@ -41,7 +41,7 @@ func (a *api) members() {
 			}
 			if err == nil {
 				if out.Body.PKey = k.String(); !file {
-					out.ETag = rest.ETag(revision)
+					out.ETag = listen.ETag(revision)
 				}
 			}
 			return out, err
@@ -209,12 +209,12 @@ func (a *api) partitionChanged(c resource.Caller, w *WriteParams, k ib.PKeyBase,
 		return out
 	}
 	if r.Repeated && slices.ContainsFunc(r.Keys, func(key string) bool { return ofPartition(key, k) }) {
-		out.ETag = rest.ETag(out.Body.Revision)
+		out.ETag = listen.ETag(out.Body.Revision)
 		return out
 	}
 	a.service.Read(func(s *resource.State) {
 		if touched := s.TouchedFor(c, k); !w.DryRun && touched > 0 && touched <= r.Revision {
-			out.ETag = rest.ETag(s.NumberFor(c, touched))
+			out.ETag = listen.ETag(s.NumberFor(c, touched))
 		}
 	})
 	return out

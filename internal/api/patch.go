@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/rest"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -78,14 +78,14 @@ func (a *api) patches() {
 				}
 				return b.Change(in.Name)
 			}
-			return a.write(ctx, &in.WriteParams, c, c.Key(), rest.Condition.Holds)
+			return a.write(ctx, &in.WriteParams, c, c.Key(), listen.Condition.Holds)
 		})
 }
 
 // patched applies a merge patch to the body of a write. Labels that are all taken away are none, and
 // not those that were there.
 func patched[B PartitionBody | TenantBody](patch []byte, b *B) error {
-	if err := rest.Merge(patch, b); err != nil {
+	if err := listen.Merge(patch, b); err != nil {
 		return fault(http.StatusUnprocessableEntity, "invalid", "body", err.Error())
 	}
 	switch b := any(b).(type) {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/ibwarden/ibwarden/internal/api/rest"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
@@ -52,7 +52,7 @@ func (a *api) policy() {
 				return nil, err
 			}
 			f := resource.File{Name: in.Body.Name, Text: in.Body.Text, AllowBoth: in.Body.AllowBoth}
-			out, err := a.write(ctx, &in.WriteParams, resource.PutFile{File: f}, policyKey, rest.Condition.Replaces)
+			out, err := a.write(ctx, &in.WriteParams, resource.PutFile{File: f}, policyKey, listen.Condition.Replaces)
 			if out != nil && out.Location != "" {
 				out.Location = Prefix + "/policy"
 			}

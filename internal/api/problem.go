@@ -5,34 +5,34 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/ibwarden/ibwarden/internal/api/rest"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
 
 // Problem is the error of an answer.
-type Problem = rest.Problem
+type Problem = listen.Problem
 
 // What makes problems.
 var (
-	problem = rest.NewProblem
-	fault   = rest.FieldProblem
+	problem = listen.NewProblem
+	fault   = listen.FieldProblem
 )
 
 // Reasons of problems besides those of package resource.
 const (
-	reasonMalformed    = rest.Malformed
+	reasonMalformed    = listen.Malformed
 	reasonUnauthorized = "unauthorized"
 	reasonMethod       = "method"
-	reasonTooLarge     = rest.TooLarge
-	reasonTimeout      = rest.Timeout
+	reasonTooLarge     = listen.TooLarge
+	reasonTimeout      = listen.Timeout
 	reasonRepeat       = "repeat"
 	reasonTrimmed      = "trimmed"
 	reasonStore        = "store"
 	reasonManager      = "manager"
 	reasonBusy         = "busy"
-	reasonInternal     = rest.Internal
+	reasonInternal     = listen.Internal
 )
 
 // refusals are the statuses of resource.Reason.
@@ -80,7 +80,7 @@ func (a *api) failed(ctx context.Context, err error) error {
 	case errors.As(err, &refusal):
 		p = problem(refusals[refusal.Reason], string(refusal.Reason), refusal.Error())
 		if refusal.Field != "" {
-			p.Errors = []rest.Fault{{Field: refusal.Field, Reason: refusal.Detail}}
+			p.Errors = []listen.Fault{{Field: refusal.Field, Reason: refusal.Detail}}
 		}
 		if refusal.Reason == resource.TooFast {
 			p.RetryAfter(tooFastAfter)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/ibwarden/ibwarden/internal/api/rest"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -24,7 +24,7 @@ func notModified(op huma.Operation) huma.Operation {
 // readOne reads one object: what it is, and the revision that last changed it, by the number of the
 // store; resource.Unseen for what no revision of the store changes, and which has no ETag.
 func readOne[V any](ctx context.Context, a *api, ifNone string, find func(*resource.State) (V, uint64, error)) (*Output[Single[V]], error) {
-	c, err := rest.ReadCondition("", ifNone)
+	c, err := listen.ReadCondition("", ifNone)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func readOne[V any](ctx context.Context, a *api, ifNone string, find func(*resou
 	if number == resource.Unseen {
 		return out, nil
 	}
-	out.ETag = rest.ETag(number)
+	out.ETag = listen.ETag(number)
 	if c.Has(number) {
 		return nil, Unmodified{Header: http.Header{"Etag": {out.ETag}}}
 	}

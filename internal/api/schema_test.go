@@ -23,7 +23,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 
-	"github.com/ibwarden/ibwarden/internal/api/rest"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
@@ -71,7 +71,7 @@ func described(t testing.TB) (*openapi3.T, routers.Router) {
 	for _, kind := range []string{"application/jsonl", "application/openapi+json", "text/event-stream"} {
 		openapi3filter.RegisterBodyDecoder(kind, openapi3filter.FileBodyDecoder)
 	}
-	openapi3filter.RegisterBodyDecoder(rest.MergePatchType, openapi3filter.JSONBodyDecoder)
+	openapi3filter.RegisterBodyDecoder(listen.MergePatchType, openapi3filter.JSONBodyDecoder)
 	router, err := gorillamux.NewRouter(doc)
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/ibwarden/ibwarden/internal/api/rest"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -63,7 +63,7 @@ func (a *api) tenants() {
 			if err := provider(ctx); err != nil {
 				return nil, err
 			}
-			return a.write(ctx, &in.WriteParams, resource.DeleteTenant{Name: in.Name}, (&resource.Tenant{Name: in.Name}).Key(), rest.Condition.Holds)
+			return a.write(ctx, &in.WriteParams, resource.DeleteTenant{Name: in.Name}, (&resource.Tenant{Name: in.Name}).Key(), listen.Condition.Holds)
 		})
 }
 
@@ -75,11 +75,11 @@ func (a *api) putTenant(ctx context.Context, w *WriteParams, name string, b Tena
 	if err != nil {
 		return nil, err
 	}
-	return a.write(ctx, w, change, change.Key(), rest.Condition.Replaces)
+	return a.write(ctx, w, change, change.Key(), listen.Condition.Replaces)
 }
 
 // write makes a change of one object that has a key, under a condition.
-func (a *api) write(ctx context.Context, w *WriteParams, c resource.Change, key string, check func(rest.Condition, bool, uint64) error) (*ChangedOutput, error) {
+func (a *api) write(ctx context.Context, w *WriteParams, c resource.Change, key string, check func(listen.Condition, bool, uint64) error) (*ChangedOutput, error) {
 	seen, err := w.condition()
 	if err != nil {
 		return nil, err
@@ -94,12 +94,12 @@ func (a *api) write(ctx context.Context, w *WriteParams, c resource.Change, key 
 	out := a.changed(ctx, r, w)
 	a.service.Read(func(s *resource.State) {
 		if o, revision := s.Object(key); o != nil && !w.DryRun && !r.Repeated && out.ETag == "" {
-			out.ETag = rest.ETag(s.NumberFor(callerOf(ctx), revision))
+			out.ETag = listen.ETag(s.NumberFor(callerOf(ctx), revision))
 		}
 	})
 	for _, e := range r.Edits {
 		if r.Repeated && e.Key == key && e.After != nil {
-			out.ETag = rest.ETag(out.Body.Revision)
+			out.ETag = listen.ETag(out.Body.Revision)
 		}
 	}
 	if kind, id, _ := cut(key); MadeBy(r, key) != nil && out.ETag != "" {

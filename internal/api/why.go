@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/judge/why"
+	"github.com/ibwarden/ibwarden/internal/judge/reach"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
@@ -65,8 +65,8 @@ func (a *api) reaching() {
 				if missed = err; err != nil {
 					return nil
 				}
-				r := why.ReachOf(snap.Fabric, from, views.WhyView(s, caller, snap, proof, ib.SL(in.SL)))
-				r.Peers = slices.DeleteFunc(r.Peers, func(p why.Peer) bool { return s.SightOf(caller, p.GUID) == resource.SightNone })
+				r := reach.ReachOf(snap.Fabric, from, views.WhyView(s, caller, snap, proof, ib.SL(in.SL)))
+				r.Peers = slices.DeleteFunc(r.Peers, func(p reach.Peer) bool { return s.SightOf(caller, p.GUID) == resource.SightNone })
 				return sortedBy(views.PeersOf(r), key)
 			}, key, func(*resource.State, views.Peer) bool { return true }, func(_ *resource.State, p views.Peer) views.Peer { return p })
 			if missed != nil {

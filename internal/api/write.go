@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/rest"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
@@ -25,8 +25,8 @@ type WriteParams struct {
 	amend func(*resource.State) (resource.Change, error)
 }
 
-func (w *WriteParams) condition() (rest.Condition, error) {
-	return rest.ReadCondition(w.IfMatch, w.IfNone)
+func (w *WriteParams) condition() (listen.Condition, error) {
+	return listen.ReadCondition(w.IfMatch, w.IfNone)
 }
 
 // look reads the state for a write, under the lock of the change: it returns what the
@@ -70,7 +70,7 @@ func unlessSame(l look) look {
 	}
 	return func(s *resource.State) (uint64, error) {
 		seen, err := l(s)
-		if p, is := err.(*Problem); is && p.Reason == rest.Precondition {
+		if p, is := err.(*Problem); is && p.Reason == listen.Precondition {
 			return s.Last(), service.IfChanged{Err: err}
 		}
 		return seen, err
@@ -116,7 +116,7 @@ func (a *api) changed(ctx context.Context, r *service.Result, w *WriteParams) *C
 	a.service.Read(func(s *resource.State) {
 		out.Body.Revision = s.NumberFor(caller, r.Revision)
 		if r.Touched > 0 && !w.DryRun {
-			out.ETag = rest.ETag(s.NumberFor(caller, r.Touched))
+			out.ETag = listen.ETag(s.NumberFor(caller, r.Touched))
 		}
 	})
 	if r.Plan != nil {

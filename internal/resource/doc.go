@@ -37,4 +37,9 @@
 // Tokens that a caller made, and those made by them, are the same person.
 //
 // None of the limits, in limits.go, can be lifted by a quota.
+//
+// Its tests have a second opinion on what tenants may do and see (model_*_test.go): a naive
+// model of tenants, ports, partitions and consents, which shares no rule with
+// internal/resource, only its types. The tests make random calls of both and compare
+// every answer, which port gets which key, and what every tenant sees.
 package resource

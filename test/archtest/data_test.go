@@ -34,8 +34,8 @@ func TestTestsKeepToTheirOwnData(t *testing.T) {
 		}
 		if pkg := filepath.Dir(path); filepath.Base(path) != "data_test.go" || filepath.Base(pkg) != "archtest" {
 			runs[pkg] = runs[pkg] || bytes.Contains(text, []byte(`"--fabric", "umad`))
-			// inside.Tame says it, and inside.Command with it.
-			says[pkg] = says[pkg] || bytes.Contains(text, []byte(`"IBWARDEN_DATA=`)) || bytes.Contains(text, []byte("inside.Tame(")) || bytes.Contains(text, []byte("inside.Command("))
+			// ibsimtest.Tame says it, and ibsimtest.Command with it.
+			says[pkg] = says[pkg] || bytes.Contains(text, []byte(`"IBWARDEN_DATA=`)) || bytes.Contains(text, []byte("ibsimtest.Tame(")) || bytes.Contains(text, []byte("ibsimtest.Command("))
 		}
 		return nil
 	})

@@ -15,8 +15,8 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
-	"github.com/ibwarden/ibwarden/test/etcdtest"
 	"github.com/ibwarden/ibwarden/test/need"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // door is a way to a member of etcd that can be shut: connections stay, and carry nothing.
@@ -92,7 +92,7 @@ func (d *door) set(shut bool) {
 // newCutPair are two managers on one store, to which the first one goes by doors.
 func newCutPair(t *testing.T, seed uint64) (*pair, []*door) {
 	t.Helper()
-	cluster := etcdtest.Start(t)
+	cluster := storetest.StartEtcd(t)
 	var doors []*door
 	var ways []string
 	for _, e := range cluster.Endpoints() {

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ibwarden/ibwarden/test/etcdtest"
 	"github.com/ibwarden/ibwarden/test/need"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // Rounds in CI, and all of them.
@@ -21,7 +21,7 @@ func TestFrozenFollower(t *testing.T) {
 	b := s.standby(t)
 	slowest := time.Duration(0)
 	for range need.Rounds(frozenRounds, frozenRoundsLong) {
-		for i := range etcdtest.Members {
+		for i := range storetest.Members {
 			s.cluster.Follow(i)
 			s.cluster.Signal(i, syscall.SIGSTOP)
 			for range 5 {

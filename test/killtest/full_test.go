@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/test/etcdtest"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // TestFullDirectory kills a manager, and starts it again where nothing can be written to a
@@ -25,7 +25,7 @@ func TestFullDirectory(t *testing.T) {
 			w := newWorld(t)
 			var flags []string
 			if store == "etcd" {
-				flags = []string{"--store", "etcd:" + strings.Join(etcdtest.Start(t).Endpoints(), ",")}
+				flags = []string{"--store", "etcd:" + strings.Join(storetest.StartEtcd(t).Endpoints(), ",")}
 			}
 			r := w.place(0, flags...)
 			r.start()

@@ -21,8 +21,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
-	"github.com/ibwarden/ibwarden/test/etcdtest"
 	"github.com/ibwarden/ibwarden/test/need"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 const (
@@ -109,7 +109,7 @@ type masters struct {
 
 func newMasters(t *testing.T, w *world, seed uint64) *masters {
 	m := &masters{world: w, Rand: rand.New(rand.NewPCG(seed, 11)), took: map[string][]time.Duration{}}
-	cluster := etcdtest.Start(t)
+	cluster := storetest.StartEtcd(t)
 	secret := make([]byte, 32)
 	for i := range secret {
 		secret[i] = byte(m.Uint32())

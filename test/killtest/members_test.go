@@ -12,21 +12,21 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/ibwarden/ibwarden/test/etcdtest"
 	"github.com/ibwarden/ibwarden/test/need"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // site is a manager with its store in an etcd cluster.
 type site struct {
 	*client
-	cluster    *etcdtest.Cluster
+	cluster    *storetest.Cluster
 	unanswered int // changes that had to be sent again
 }
 
 // newSite starts a cluster, with arguments for its members, and a manager with flags.
 func newSite(t *testing.T, seed uint64, flags []string, args ...string) *site {
 	t.Helper()
-	cluster := etcdtest.Start(t, args...)
+	cluster := storetest.StartEtcd(t, args...)
 	w := newWorld(t)
 	s := &site{client: newClient(w.place(0, append(flags, "--store", "etcd:"+strings.Join(cluster.Endpoints(), ","))...), seed), cluster: cluster}
 	s.start()
@@ -104,7 +104,7 @@ func TestMembers(t *testing.T) {
 	need.Long(t, "members of etcd end one after the other")
 	t.Parallel()
 	s := newSite(t, need.Seed(t, 2), nil)
-	for i := range etcdtest.Members {
+	for i := range storetest.Members {
 		s.killMember(i)
 	}
 	s.killMember(s.cluster.Leader())
@@ -113,10 +113,10 @@ func TestMembers(t *testing.T) {
 	s.whole()
 	// Every member at once, as when the power fails.
 	s.during(func() {
-		for i := range etcdtest.Members {
+		for i := range storetest.Members {
 			s.cluster.Kill(i)
 		}
-		for i := range etcdtest.Members {
+		for i := range storetest.Members {
 			s.cluster.Start(i)
 		}
 		s.cluster.Healthy()
@@ -313,7 +313,7 @@ func TestKilledMembers(t *testing.T) {
 	}
 	s := newSite(t, need.Seed(t, 5), nil, "--snapshot-count", "5000", "--auto-compaction-mode", "revision", "--auto-compaction-retention", "1000")
 	for n := range memberKillsLong {
-		s.killMember(n % etcdtest.Members)
+		s.killMember(n % storetest.Members)
 		if n%50 == 49 {
 			s.whole()
 			t.Logf("%d members killed: %d changes, %d of which were sent again", n+1, s.acked, s.unanswered)

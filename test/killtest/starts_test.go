@@ -12,8 +12,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/ibwarden/ibwarden/test/etcdtest"
 	"github.com/ibwarden/ibwarden/test/need"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // Starts in CI, and all of them; within startsWithin three managers are started.
@@ -33,7 +33,7 @@ func TestStartsTogether(t *testing.T) {
 	need.Long(t, "three managers on a cluster of etcd")
 	t.Parallel()
 	seed, rounds := need.Seed(t, 9), need.Rounds(starts, startsLong)
-	cluster := etcdtest.Start(t)
+	cluster := storetest.StartEtcd(t)
 	etcd := cluster.Client(0)
 	defer etcd.Close()
 	for i := range rounds {

@@ -14,8 +14,8 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/store"
 	"github.com/ibwarden/ibwarden/internal/store/bolt"
-	"github.com/ibwarden/ibwarden/test/etcdtest"
 	"github.com/ibwarden/ibwarden/test/need"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // previous is the data directory of a run of the version before this one, and what it has.
@@ -234,7 +234,7 @@ func TestUpgrade(t *testing.T) {
 		}
 	})
 	t.Run("two hosts", func(t *testing.T) {
-		cluster := etcdtest.Start(t)
+		cluster := storetest.StartEtcd(t)
 		w := newWorld(t)
 		a := newClient(w.place(0, "--store", "etcd:"+strings.Join(cluster.Endpoints(), ",")), need.Seed(t, 8))
 		a.program = old

@@ -1,5 +1,8 @@
 // Package servicetest holds the service, with its store and the subnet manager behind
 // it, against the simulated fabric.
+//
+// It holds the exported metrics against other programs: promtool,
+// Prometheus, and samples that infiniband_exporter made of the same fabric.
 package servicetest
 
 import (

@@ -21,7 +21,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	saview "github.com/ibwarden/ibwarden/internal/sa/visibility"
+	saview "github.com/ibwarden/ibwarden/internal/sa/server"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
 	"github.com/ibwarden/ibwarden/test/need"
@@ -298,7 +298,7 @@ func amendments(t *testing.T, seed uint64, steps int) (amended, passes int) {
 	w.completed = func(r *event.Result) {
 		if snapshot, ok := w.engine.Subnet(); ok {
 			kept = saview.After(kept, snapshot)
-			checkView(t, kept, saview.New(snapshot), r.Compiled)
+			checkView(t, kept, saview.NewView(snapshot), r.Compiled)
 		}
 		if d := cmp.Diff(isolation.Prove(w.engine.Fabric(), allowed), r.Proof); d != "" && allowed != nil {
 			t.Errorf("proof (-whole +manager)\n%s", d)

@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/app/shadowstore"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/judge/shadow"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
@@ -41,7 +41,7 @@ type beside struct {
 	rng     *rand.Rand
 	reader  *inproc.Link
 	at      place // where it reads
-	store   *shadowstore.Store
+	store   *files.Store
 	dir     string
 	ledger  *shadow.Ledger
 	policy  *policy.Policy
@@ -109,11 +109,11 @@ func (x *beside) comes() {
 	if x.reader, err = inproc.New(x.fabric, x.at.node, x.at.num, false); err != nil {
 		x.t.Fatal(err)
 	}
-	before, damaged, err := shadowstore.Read(x.dir, time.Now())
+	before, damaged, err := files.ReadShadow(x.dir, time.Now())
 	if err != nil && x.store != nil || damaged > 0 {
 		x.t.Fatalf("%d lines are damaged, %v", damaged, err)
 	}
-	if x.store, err = shadowstore.Open(x.dir); err != nil {
+	if x.store, err = files.OpenShadow(x.dir); err != nil {
 		x.t.Fatal(err)
 	}
 	x.ledger = shadow.NewLedger(before)
@@ -379,7 +379,7 @@ func TestShadowBesideAnother(t *testing.T) {
 			sets += int(x.fabric.Received(mad.MethodSet, smp.AttrPKeyTable) + x.fabric.Received(mad.MethodSet, smp.AttrPortInfo) - before)
 		}
 	}
-	records, damaged, err := shadowstore.Read(x.dir, time.Time{})
+	records, damaged, err := files.ReadShadow(x.dir, time.Time{})
 	if err != nil || damaged > 0 {
 		t.Fatalf("%d lines are damaged, %v", damaged, err)
 	}

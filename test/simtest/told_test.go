@@ -13,7 +13,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
@@ -36,7 +35,7 @@ func toldWorld(t *testing.T) *world {
 }
 
 // reports are what the traps of one number said since the last call.
-func (w *world) reports(number smp.TrapNumber) (out []*traps.Report) {
+func (w *world) reports(number smp.TrapNumber) (out []*watch.Report) {
 	w.t.Helper()
 	w.run(2 * time.Second)
 	for _, e := range all[event.Trapped](w) {
@@ -49,7 +48,7 @@ func (w *world) reports(number smp.TrapNumber) (out []*traps.Report) {
 }
 
 // said wants one report of a trap whose sentence, and whose JSON, have all these.
-func (w *world) said(number smp.TrapNumber, sentence []string, fields map[string]any) *traps.Report {
+func (w *world) said(number smp.TrapNumber, sentence []string, fields map[string]any) *watch.Report {
 	w.t.Helper()
 	all := w.reports(number)
 	if len(all) != 1 {

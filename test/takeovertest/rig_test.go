@@ -20,7 +20,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
 	"github.com/ibwarden/ibwarden/internal/simserve/umadfs"
 	"github.com/ibwarden/ibwarden/internal/topology"
-	"github.com/ibwarden/ibwarden/test/inside"
+	"github.com/ibwarden/ibwarden/test/ibsimtest"
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
@@ -41,8 +41,8 @@ type rig struct {
 // newRig serves a fabric; capacity says how large the tables of its devices are.
 func newRig(t *testing.T, l *topology.Netlist, capacity func(*topology.Node, *sma.Config)) *rig {
 	t.Helper()
-	inside.Need(t, "opensm", "sminfo")
-	r := &rig{T: t, name: fmt.Sprintf("takeover-%d-%d", os.Getpid(), rigs.Add(1)), dir: inside.Dir(t), topology: l, traffic: newTraffic(l)}
+	ibsimtest.Need(t, "opensm", "sminfo")
+	r := &rig{T: t, name: fmt.Sprintf("takeover-%d-%d", os.Getpid(), rigs.Add(1)), dir: ibsimtest.Dir(t), topology: l, traffic: newTraffic(l)}
 	c := fabric.DefaultConfig()
 	c.Profile = capacity
 	c.Drop, c.DataTrace = r.traffic.leaves, r.traffic.seen
@@ -79,7 +79,7 @@ func (r *rig) do(call func(*fabric.Fabric)) {
 }
 
 func (r *rig) command(ctx context.Context, node string, words ...string) *exec.Cmd {
-	cmd, err := inside.Command(ctx, r.name, r.dir, node, words...)
+	cmd, err := ibsimtest.Command(ctx, r.name, r.dir, node, words...)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -87,15 +87,15 @@ func (r *rig) command(ctx context.Context, node string, words ...string) *exec.C
 }
 
 // run runs a program at a host to its end.
-func (r *rig) run(node string, words ...string) inside.Output {
+func (r *rig) run(node string, words ...string) ibsimtest.Output {
 	r.Helper()
-	return inside.Finish(r, words, func(ctx context.Context) *exec.Cmd { return r.command(ctx, node, words...) })
+	return ibsimtest.Finish(r, words, func(ctx context.Context) *exec.Cmd { return r.command(ctx, node, words...) })
 }
 
 // start runs a program at a host until stop is called, or the test ends.
 func (r *rig) start(node string, words ...string) (stop func()) {
 	r.Helper()
-	_, stop = inside.Background(r, words, func(ctx context.Context) *exec.Cmd { return r.command(ctx, node, words...) })
+	_, stop = ibsimtest.Background(r, words, func(ctx context.Context) *exec.Cmd { return r.command(ctx, node, words...) })
 	return stop
 }
 
@@ -111,7 +111,7 @@ func (r *rig) file(name, content string) string {
 
 func (r *rig) eventually(what string, is func() bool) {
 	r.Helper()
-	if !inside.Within(patience, is) {
+	if !ibsimtest.Within(patience, is) {
 		r.Fatalf("after %v still not: %s", patience, what)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
-	"github.com/ibwarden/ibwarden/test/inside"
+	"github.com/ibwarden/ibwarden/test/ibsimtest"
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
@@ -204,13 +204,13 @@ func (x trial) run(t *testing.T) {
 }
 
 // openSM has an OpenSM manage with one file after the other.
-func (x trial) openSM(r *rig, at *topology.Node) *inside.OpenSM {
+func (x trial) openSM(r *rig, at *topology.Node) *ibsimtest.InsideOpenSM {
 	r.Helper()
 	lines := x.lines
 	if first := x.file(r.T, 0); first != "" {
 		lines += "partition_config_file " + r.file("partitions.conf", first) + "\n"
 	}
-	o := inside.StartOpenSM(r, r.dir, lines, func(words ...string) { r.start(at.ID, words...) })
+	o := ibsimtest.StartOpenSM(r, r.dir, lines, func(words ...string) { r.start(at.ID, words...) })
 	r.eventually("OpenSM manages", func() bool { return r.isMaster(at) })
 	r.quiet()
 	for i := 1; i < len(x.files); i++ {

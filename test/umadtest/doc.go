@@ -8,4 +8,8 @@
 // there when CI=true. Every process has a deadline and ends with the one that
 // started it. IBWARDEN_SOAK=1 runs them on larger fabrics. The benchmark brings
 // one fabric up in process, over the ibsim protocol and over this path.
+//
+// Host is a simulated host with a umad file, for tests and
+// examples of the public packages: in the process, with the fabric's own clock, and
+// without /dev.
 package umadtest

@@ -17,15 +17,15 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	_ "github.com/ibwarden/ibwarden/internal/app/cli" // the program that is built: go test keeps no result of another one
 	"github.com/ibwarden/ibwarden/internal/topology"
-	"github.com/ibwarden/ibwarden/test/inside"
+	"github.com/ibwarden/ibwarden/test/ibsimtest"
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // commandTime bounds every program that a test waits for, patience every wait for
 // something to become true.
 const (
-	commandTime = inside.CommandTime
-	patience    = inside.Patience
+	commandTime = ibsimtest.CommandTime
+	patience    = ibsimtest.Patience
 )
 
 func TestMain(m *testing.M) {
@@ -42,11 +42,11 @@ var binary = need.Ibwarden
 // there.
 func needPrograms(t testing.TB, programs ...string) {
 	t.Helper()
-	inside.Need(t, programs...)
+	ibsimtest.Need(t, programs...)
 }
 
 // program also looks where the path of an ordinary user does not lead.
-func program(name string) (string, error) { return inside.Program(name) }
+func program(name string) (string, error) { return ibsimtest.Program(name) }
 
 // rig is a running `ibwarden sim --devices`.
 type rig struct {
@@ -72,7 +72,7 @@ func newRig(t testing.TB, spec string, flags ...string) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{
-		TB: t, name: fmt.Sprintf("umadtest-%d-%d", os.Getpid(), rigs.Add(1)), dir: inside.Dir(t),
+		TB: t, name: fmt.Sprintf("umadtest-%d-%d", os.Getpid(), rigs.Add(1)), dir: ibsimtest.Dir(t),
 		topology: topology.Demo(), said: make(chan string, 100), ended: make(chan struct{}), linux: map[string]bool{},
 	}
 	args := append([]string{"sim", "--devices", "--socket", r.name}, flags...)
@@ -144,7 +144,7 @@ func (r *rig) kill() {
 }
 
 // tame makes a process run in dir and end with this one.
-func tame(cmd *exec.Cmd, dir string) { inside.Tame(cmd, dir) }
+func tame(cmd *exec.Cmd, dir string) { ibsimtest.Tame(cmd, dir) }
 
 // command prepares a program inside, at a node; "" is the first CA.
 func (r *rig) command(ctx context.Context, node string, words ...string) *exec.Cmd {
@@ -152,7 +152,7 @@ func (r *rig) command(ctx context.Context, node string, words ...string) *exec.C
 	if r.linux[node] {
 		return r.inLinux(ctx, node, words...)
 	}
-	cmd, err := inside.Command(ctx, r.name, r.dir, node, words...)
+	cmd, err := ibsimtest.Command(ctx, r.name, r.dir, node, words...)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func (r *rig) run(node string, words ...string) output {
 // finish runs a command to its end.
 func (r *rig) finish(words []string, prepare func(context.Context) *exec.Cmd) output {
 	r.Helper()
-	o := inside.Finish(r, words, prepare)
+	o := ibsimtest.Finish(r, words, prepare)
 	return output{o.Stdout, o.Stderr, o.Status}
 }
 
@@ -199,7 +199,7 @@ func (r *rig) start(node string, words ...string) (cmd *exec.Cmd, stop func()) {
 // its end.
 func (r *rig) background(words []string, prepare func(context.Context) *exec.Cmd) (cmd *exec.Cmd, stop func()) {
 	r.Helper()
-	return inside.Background(r, words, prepare)
+	return ibsimtest.Background(r, words, prepare)
 }
 
 // eventually waits until something is true.
@@ -211,7 +211,7 @@ func (r *rig) eventually(what string, is func() bool) {
 }
 
 // within reports whether something became true in a time.
-func (r *rig) within(limit time.Duration, is func() bool) bool { return inside.Within(limit, is) }
+func (r *rig) within(limit time.Duration, is func() bool) bool { return ibsimtest.Within(limit, is) }
 
 // openSM brings the fabric up with an OpenSM at a node and leaves it running.
 // Its log may hold no error until stop is called.

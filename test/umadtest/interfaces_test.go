@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/test/ibsimtest"
-	"github.com/ibwarden/ibwarden/test/inside"
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
@@ -34,7 +33,7 @@ func (r *rig) doors(preload string) []door {
 			if err := os.Mkdir(dir, 0o700); err != nil {
 				r.Fatal(err)
 			}
-			words, env := inside.Limited(words), []string{"IBSIM_SOCKNAME=" + r.name, "SIM_HOST=" + node}
+			words, env := ibsimtest.Limited(words), []string{"IBSIM_SOCKNAME=" + r.name, "SIM_HOST=" + node}
 			if words[0] == "ibwarden" {
 				words[0] = must(binary())
 				words[slices.Index(words, "umad")] = "ibsim:" + r.name

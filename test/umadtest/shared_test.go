@@ -16,8 +16,8 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/internal/topology"
-	"github.com/ibwarden/ibwarden/test/etcdtest"
 	"github.com/ibwarden/ibwarden/test/need"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // register is what a host's programs do: join a group, register a service, and subscribe to
@@ -46,7 +46,7 @@ type sharers struct {
 }
 
 func newSharers(r *rig, flags ...string) *sharers {
-	cluster := etcdtest.Start(r.TB)
+	cluster := storetest.StartEtcd(r.TB)
 	secret := r.file("secret", strings.Repeat("5a", 32)+"\n")
 	return &sharers{rig: r, secret: secret, flags: append([]string{"--fabric", "umad", "--store", "etcd:" + strings.Join(cluster.Endpoints(), ","), "--secret-file", secret}, flags...)}
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/topology"
 	"github.com/ibwarden/ibwarden/test/ibsimtest"
-	"github.com/ibwarden/ibwarden/test/inside"
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
@@ -144,9 +143,9 @@ func noLinkTaken(t *testing.T, capture string) {
 }
 
 // startRanked starts an OpenSM as it is installed at a host.
-func startRanked(r *rig, by door, at *topology.Node) *inside.OpenSM {
+func startRanked(r *rig, by door, at *topology.Node) *ibsimtest.InsideOpenSM {
 	r.Helper()
-	return inside.StartOpenSM(r, r.dir, "", func(words ...string) { by.start(at.ID, words...) })
+	return ibsimtest.StartOpenSM(r, r.dir, "", func(words ...string) { by.start(at.ID, words...) })
 }
 
 // managedBy reports whether the master is at a host, as the watcher sees it, and the

@@ -29,7 +29,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/listen"
-	"github.com/ibwarden/ibwarden/internal/api/rest"
 	"github.com/ibwarden/ibwarden/internal/api/views"
 )
 
@@ -312,7 +311,7 @@ func (c *Client) exchange(ctx context.Context, method, path string, query url.Va
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 		if method == http.MethodPatch {
-			r.Header.Set("Content-Type", rest.MergePatchType)
+			r.Header.Set("Content-Type", listen.MergePatchType)
 		}
 	}
 	if c.token != "" {

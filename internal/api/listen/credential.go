@@ -15,8 +15,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/ibwarden/ibwarden/internal/api/rest"
 )
 
 // A credential is a token of package resource: its Sum is the SHA-256 of
@@ -97,11 +95,11 @@ func CertificateSum(text string) (string, error) {
 	}
 	block, remain := pem.Decode([]byte(text))
 	if block == nil || block.Type != "CERTIFICATE" || strings.TrimSpace(string(remain)) != "" {
-		return "", rest.FieldProblem(http.StatusUnprocessableEntity, "invalid", "body.certificate", "want one certificate in PEM, or its SHA-256 in 64 hexadecimal digits")
+		return "", FieldProblem(http.StatusUnprocessableEntity, "invalid", "body.certificate", "want one certificate in PEM, or its SHA-256 in 64 hexadecimal digits")
 	}
 	c, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return "", rest.FieldProblem(http.StatusUnprocessableEntity, "invalid", "body.certificate", "it cannot be read")
+		return "", FieldProblem(http.StatusUnprocessableEntity, "invalid", "body.certificate", "it cannot be read")
 	}
 	return SecretSum(c.Raw), nil
 }

@@ -14,8 +14,6 @@ import (
 	"path"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/ibwarden/ibwarden/internal/api/rest"
 )
 
 // Limits of requests, in bytes.
@@ -28,35 +26,35 @@ const (
 var single = []string{"If-Match", "If-None-Match", "Idempotency-Key", "Why", "Last-Event-Id", "Content-Type"}
 
 // PlainPath refuses requests that two programs could read differently.
-func PlainPath(r *http.Request) *rest.Problem {
+func PlainPath(r *http.Request) *Problem {
 	p := r.URL.Path
 	clean := path.Clean(p)
 	switch {
 	case len(r.URL.EscapedPath()) > PathMax || len(r.URL.RawQuery) > QueryMax:
-		return rest.NewProblem(http.StatusRequestURITooLong, rest.TooLarge, "the path or the query is too long")
+		return NewProblem(http.StatusRequestURITooLong, TooLarge, "the path or the query is too long")
 	case r.Method == http.MethodConnect, p == "" || p[0] != '/':
-		return rest.NewProblem(http.StatusBadRequest, rest.Malformed, "want a path")
+		return NewProblem(http.StatusBadRequest, Malformed, "want a path")
 	case p != clean || !utf8.ValidString(p) || strings.ContainsAny(p, "\x00\\"):
-		return rest.NewProblem(http.StatusNotFound, "not-found", "want a path without //, . or .., and without a slash at its end")
+		return NewProblem(http.StatusNotFound, "not-found", "want a path without //, . or .., and without a slash at its end")
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return rest.NewProblem(http.StatusBadRequest, rest.Malformed, "the query cannot be read")
+		return NewProblem(http.StatusBadRequest, Malformed, "the query cannot be read")
 	}
 	for name, values := range query {
 		if len(values) > 1 {
-			return rest.FieldProblem(http.StatusBadRequest, rest.Malformed, "query."+name, "is there twice")
+			return FieldProblem(http.StatusBadRequest, Malformed, "query."+name, "is there twice")
 		}
 		if values[0] == "" || !utf8.ValidString(values[0]) {
-			return rest.FieldProblem(http.StatusBadRequest, rest.Malformed, "query."+name, "want a value, in UTF-8")
+			return FieldProblem(http.StatusBadRequest, Malformed, "query."+name, "want a value, in UTF-8")
 		}
 	}
 	for _, name := range single {
 		if len(r.Header.Values(name)) > 1 {
-			return rest.FieldProblem(http.StatusBadRequest, rest.Malformed, "header."+name, "is there twice")
+			return FieldProblem(http.StatusBadRequest, Malformed, "header."+name, "is there twice")
 		}
 		if !utf8.ValidString(r.Header.Get(name)) {
-			return rest.FieldProblem(http.StatusBadRequest, rest.Malformed, "header."+name, "want UTF-8")
+			return FieldProblem(http.StatusBadRequest, Malformed, "header."+name, "want UTF-8")
 		}
 	}
 	return nil
@@ -66,7 +64,7 @@ func PlainPath(r *http.Request) *rest.Problem {
 // the name of a page of another site that came to stand for an address of ours (DNS
 // rebinding). Over TLS the certificate has the name, and over the Unix socket, which is
 // what local means, no browser comes.
-func Addressed(r *http.Request, local bool) *rest.Problem {
+func Addressed(r *http.Request, local bool) *Problem {
 	if r.TLS != nil || local || r.Host == "" { // browsers send one
 		return nil
 	}
@@ -78,15 +76,15 @@ func Addressed(r *http.Request, local bool) *rest.Problem {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") || IsLoopback(host) {
 		return nil
 	}
-	return rest.NewProblem(http.StatusMisdirectedRequest, "misdirected", "the header Host names another machine: over plain HTTP want a loopback address (127.0.0.1, [::1]) or localhost")
+	return NewProblem(http.StatusMisdirectedRequest, "misdirected", "the header Host names another machine: over plain HTTP want a loopback address (127.0.0.1, [::1]) or localhost")
 }
 
 var protection = http.NewCrossOriginProtection()
 
 // SameSite refuses a change that a browser sends for a page of another site.
-func SameSite(r *http.Request) *rest.Problem {
+func SameSite(r *http.Request) *Problem {
 	if protection.Check(r) != nil {
-		return rest.NewProblem(http.StatusForbidden, "forbidden", "a browser sent this for the page of another site")
+		return NewProblem(http.StatusForbidden, "forbidden", "a browser sent this for the page of another site")
 	}
 	return nil
 }

@@ -1,5 +1,9 @@
 // Package listen opens the sockets of the service: a Unix socket that knows who is at the
 // other end, and TCP with TLS. It bounds the connections.
+//
+// It has what requests of the API have in common, whatever they are about: JSON that
+// can be read in one way only, merge patches (RFC 7396), preconditions (If-Match and
+// If-None-Match), and errors (RFC 9457).
 package listen
 
 import (

@@ -8,8 +8,6 @@ import (
 	"crypto/cipher"
 	"encoding/base64"
 	"net/http"
-
-	"github.com/ibwarden/ibwarden/internal/api/rest"
 )
 
 // Cursors seals cursors. They hold as long as it is kept: as long as the service runs.
@@ -46,5 +44,5 @@ func (s Cursors) Open(sealed, tenant string) (string, error) {
 			return string(text), nil
 		}
 	}
-	return "", rest.FieldProblem(http.StatusUnprocessableEntity, "invalid", "query.cursor", "want next of an earlier page, since the service was started")
+	return "", FieldProblem(http.StatusUnprocessableEntity, "invalid", "query.cursor", "want next of an earlier page, since the service was started")
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/rest"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
@@ -275,7 +275,7 @@ func (c *call) body() (*body, error) {
 		return nil, wrong(http.StatusBadRequest, "body: want a JSON object")
 	}
 	b := new(body)
-	if err := rest.Unmarshal(data, b); err != nil {
+	if err := listen.Unmarshal(data, b); err != nil {
 		var f *fault
 		if errors.As(err, &f) {
 			return nil, f

@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 	"github.com/ibwarden/ibwarden/internal/resource"
-	"github.com/ibwarden/ibwarden/internal/resource/statetest"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // A tenant is told of its own ports, and the provider whom each alarm concerns, whatever devices call
@@ -24,7 +24,7 @@ func TestAlarmsAsWhom(t *testing.T) {
 		p.Info.PortState = smp.PortActive
 	}
 	zinc.Info.PortState = smp.PortDown
-	s := statetest.New(t, red.GUID, blue.GUID, zinc.GUID)
+	s := storetest.NewState(t, red.GUID, blue.GUID, zinc.GUID)
 	s.Do(resource.Provider, resource.AssignPorts{Tenant: "blue", Ports: []resource.Port{{GUID: 90}, {GUID: 91}}})
 	gone, listed := "0x000000000000005a", "0x000000000000005b"
 	r, z := red.GUID.String(), zinc.GUID.String()
@@ -52,7 +52,7 @@ func TestAlarmsAsWhom(t *testing.T) {
 		"zinc": {"verdict high [zinc] []", "port medium [zinc] [" + z + "]"},
 		"none": {"verdict high [none] []"},
 	} {
-		by, d, f := statetest.By(c), differences, findings
+		by, d, f := storetest.By(c), differences, findings
 		if c != resource.Provider {
 			d, f = nil, nil
 		}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/judge/why"
+	"github.com/ibwarden/ibwarden/internal/judge/reach"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
@@ -74,7 +74,7 @@ type DeviceView struct {
 	whole bool // the caller is the provider
 	state *resource.State
 	by    resource.Caller
-	names why.Names // of partitions that the caller sees
+	names reach.Names // of partitions that the caller sees
 }
 
 // By has the view be that of a caller. It is false for a device of which the caller sees

@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 	"github.com/ibwarden/ibwarden/internal/resource"
-	"github.com/ibwarden/ibwarden/internal/resource/statetest"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // A tenant is shown the devices with an end port of its own, and of these its own ports: not a
@@ -26,7 +26,7 @@ func TestADeviceAsATenantSeesIt(t *testing.T) {
 	subnettest.Cable(&both.Ports[2], across) // red's port leads to blue's device
 	pair, own := b.Host(nil, "red-pair"), b.Host(nil, "red-own")
 	subnettest.Cable(pair, own)
-	s := statetest.New(t, red.GUID, blue.GUID, zinc.GUID)
+	s := storetest.NewState(t, red.GUID, blue.GUID, zinc.GUID)
 	for tenant, ports := range map[string][]*observed.Port{"red": {&both.Ports[2], pair, own}, "blue": {&both.Ports[1], across}} {
 		for _, p := range ports {
 			s.Do(resource.Provider, resource.AssignPorts{Tenant: tenant, Ports: []resource.Port{{GUID: p.GUID}}})
@@ -40,7 +40,7 @@ func TestADeviceAsATenantSeesIt(t *testing.T) {
 	facts := &MapFacts{Snapshot: &snapshot.Snapshot{Fabric: b.Fabric}, Cabling: &Cabling{Fences: []Fence{{At: red.Peer.Place(), Reason: "blue-host is elsewhere"}}}}
 	view := func(tenant string, n *observed.Node) (*DeviceView, bool) {
 		v := &DeviceView{Node: n, Facts: facts, Level: 1, Group: "pod"}
-		return v, v.By(s.State, statetest.By(tenant))
+		return v, v.By(s.State, storetest.By(tenant))
 	}
 	nodes := map[string]*observed.Node{"leaf": leaf, "red": red.Node, "blue": blue.Node, "zinc": zinc.Node, "both": both, "across": across.Node, "pair": pair.Node}
 	for tenant, sees := range map[string]string{"red": "red both pair", "blue": "blue both across", "zinc": "zinc", "none": "", resource.Provider: "leaf red blue zinc both across pair"} {

@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 	"github.com/ibwarden/ibwarden/internal/resource"
-	"github.com/ibwarden/ibwarden/internal/resource/statetest"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // deviceWorld is a fabric of every kind of device, and its state: two leaves and a spine, hosts of red,
@@ -25,7 +25,7 @@ type deviceWorld struct {
 	red, blue, zinc                  *observed.Port
 	facts                            *MapFacts
 	found                            []Difference
-	state                            *statetest.State
+	state                            *storetest.State
 }
 
 func newDeviceWorld(t *testing.T) *deviceWorld {
@@ -49,7 +49,7 @@ func newDeviceWorld(t *testing.T) *deviceWorld {
 		subnettest.SetPKeysThrough(p, 0xffff, 0x8100, 0x0200, 0x8300)
 	}
 	b.Route()
-	w.state = statetest.New(t, w.red.GUID, w.blue.GUID, w.zinc.GUID)
+	w.state = storetest.NewState(t, w.red.GUID, w.blue.GUID, w.zinc.GUID)
 	w.state.Do(resource.Provider, resource.AssignPorts{Tenant: "red", Ports: []resource.Port{{GUID: w.both.Ports[1].GUID}}})
 	w.state.Do(resource.Provider, resource.AssignPorts{Tenant: "blue", Ports: []resource.Port{{GUID: w.both.Ports[2].GUID}}})
 	w.facts = &MapFacts{Snapshot: &snapshot.Snapshot{Fabric: b.Fabric}, Cabling: &Cabling{}}
@@ -59,7 +59,7 @@ func newDeviceWorld(t *testing.T) *deviceWorld {
 // shown is a device as a caller sees it, one line for each thing that is said of it.
 func (w *deviceWorld) shown(tenant string, n *observed.Node) string {
 	v := &DeviceView{Node: n, Facts: w.facts, Differences: w.found, Level: 2, Group: "pod"}
-	if !v.By(w.state.State, statetest.By(tenant)) {
+	if !v.By(w.state.State, storetest.By(tenant)) {
 		return "  nothing\n"
 	}
 	var out strings.Builder
@@ -218,7 +218,7 @@ func TestMissing(t *testing.T) {
 func TestPortNumbers(t *testing.T) {
 	w := newDeviceWorld(t)
 	v := &DeviceView{Node: w.leaf, Facts: w.facts}
-	v.By(w.state.State, statetest.By(resource.Provider))
+	v.By(w.state.State, storetest.By(resource.Provider))
 	for number, want := range map[int]bool{-1: false, 0: true, 6: true, 7: false, 255: false, 256: false, 257: false, -256: false} {
 		if p := v.Port(number); (p != nil) != want {
 			t.Errorf("port %d: %v", number, p)

@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 	"github.com/ibwarden/ibwarden/internal/resource"
-	"github.com/ibwarden/ibwarden/internal/resource/statetest"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // A tenant's map has the devices with an end port of its own, by what those ports are, and cables
@@ -27,7 +27,7 @@ func TestOwnMap(t *testing.T) {
 	subnettest.Cable(alone, other) // no switch between
 	cross := b.Node(ib.NodeCA, 1, "cross")
 	subnettest.Cable(&cross.Ports[1], theirs)
-	s := statetest.New(t, red.GUID, blue.GUID, zinc.GUID)
+	s := storetest.NewState(t, red.GUID, blue.GUID, zinc.GUID)
 	give := func(tenant string, ports ...*observed.Port) {
 		for _, p := range ports {
 			s.Do(resource.Provider, resource.AssignPorts{Tenant: tenant, Ports: []resource.Port{{GUID: p.GUID}}})
@@ -46,7 +46,7 @@ func TestOwnMap(t *testing.T) {
 		"none": "[] [] [] 0",
 	} {
 		f := &MapFacts{Snapshot: &snapshot.Snapshot{Fabric: b.Fabric}}
-		f.Gather(s.State, statetest.By(tenant))
+		f.Gather(s.State, storetest.By(tenant))
 		m := f.own(tenant)
 		states := make([]string, len(m.Nodes.State))
 		for i, x := range m.Nodes.State {

@@ -20,7 +20,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/resource"
-	"github.com/ibwarden/ibwarden/internal/resource/statetest"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // town is a fabric of two leaves and a spine, with hosts of red, blue and nobody's, and its facts.
@@ -29,7 +29,7 @@ type town struct {
 	leaf, other, spine *observed.Node
 	red, blue, zinc    *observed.Port
 	both, router       *observed.Node
-	state              *statetest.State
+	state              *storetest.State
 	facts              *MapFacts
 }
 
@@ -46,14 +46,14 @@ func newTown(t *testing.T) *town {
 	x.router = b.Node(ib.NodeRouter, 1, "router")
 	subnettest.Cable(&x.router.Ports[1], subnettest.Free(x.other))
 	b.Route()
-	x.state = statetest.New(t, x.red.GUID, x.blue.GUID, x.zinc.GUID)
+	x.state = storetest.NewState(t, x.red.GUID, x.blue.GUID, x.zinc.GUID)
 	x.state.Do(resource.Provider, resource.AssignPorts{Tenant: "red", Ports: []resource.Port{{GUID: x.both.Ports[1].GUID}}})
 	x.facts = &MapFacts{Snapshot: &snapshot.Snapshot{ReadAt: time.Unix(1e9, 0).UTC(), Fabric: b.Fabric}, Cabling: &Cabling{}}
 	return x
 }
 
 func (x *town) gather() {
-	x.facts.Gather(x.state.State, statetest.By(resource.Provider))
+	x.facts.Gather(x.state.State, storetest.By(resource.Provider))
 }
 
 // whole is the map for the provider, read back from what is sent.
@@ -313,7 +313,7 @@ func TestMapIsKept(t *testing.T) {
 			t.Errorf("%s: the ETag is the same: %v", name, same)
 		}
 	}
-	x.facts.Gather(x.state.State, statetest.By("red"))
+	x.facts.Gather(x.state.State, storetest.By("red"))
 	own, err := m.Own(x.facts, "red")
 	if err != nil || strings.Contains(string(own.Body), "blue") || !strings.Contains(string(own.Body), `"red"`) {
 		t.Errorf("the map of red: %v, %s", err, own.Body)

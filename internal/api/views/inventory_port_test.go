@@ -8,7 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 	"github.com/ibwarden/ibwarden/internal/resource"
-	"github.com/ibwarden/ibwarden/internal/resource/statetest"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // A tenant sees all of its own ports, and of a device of two owners its own: also while another's port
@@ -18,7 +18,7 @@ func TestInventoryAsATenantSeesIt(t *testing.T) {
 	leaf := b.Switch(4, "leaf")
 	red, blue, zinc := b.Host(leaf, "red"), b.Host(leaf, "blue"), b.Host(leaf, "zinc")
 	both := b.Node(ib.NodeCA, 2, "both")
-	s := statetest.New(t, red.GUID, blue.GUID, zinc.GUID)
+	s := storetest.NewState(t, red.GUID, blue.GUID, zinc.GUID)
 	s.Do(resource.Provider, resource.AssignPorts{Tenant: "red", Ports: []resource.Port{{GUID: both.Ports[1].GUID}}})
 	s.Do(resource.Provider, resource.AssignPorts{Tenant: "blue", Ports: []resource.Port{{GUID: both.Ports[2].GUID}}})
 	s.Ask("red", 0x100, blue.GUID)
@@ -26,7 +26,7 @@ func TestInventoryAsATenantSeesIt(t *testing.T) {
 	s.Ask("red", 0x100, zinc.GUID)
 	guid := func(i int) string { return both.Ports[i].GUID.String() }
 	for tenant, want := range map[string][]string{"red": {guid(1)}, "blue": {guid(2)}, "zinc": {}, "none": {}, "": {}, resource.Provider: {guid(1), guid(2)}} {
-		c := statetest.By(tenant)
+		c := storetest.By(tenant)
 		if got := EndPortsOf(s.State, c, both); !slices.Equal(got, want) || !slices.Equal(NodeOf(s.State, c, both, time.Time{}).EndPorts, want) {
 			t.Errorf("%s sees %v of a device of two, want %v", tenant, got, want)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 	"github.com/ibwarden/ibwarden/internal/resource"
-	"github.com/ibwarden/ibwarden/internal/resource/statetest"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // TestRoutes: the entries of tables that lead anywhere, of one switch or all, to one LID or all.
@@ -108,11 +108,11 @@ func TestShown(t *testing.T) {
 	red := b.Host(leaf, "red")
 	red.Info.LinkWidthActive = smp.LinkWidth4X
 	leaf.Ports[1].Info.LinkWidthActive = smp.LinkWidth4X
-	s := statetest.New(t, red.GUID, 2, 3)
+	s := storetest.NewState(t, red.GUID, 2, 3)
 	s.Do(resource.Provider, resource.AssignPorts{Tenant: "red", Ports: []resource.Port{{GUID: red.GUID, Switch: leaf.GUID(), SwitchPort: 1}}})
 	s.Do(resource.Provider, resource.ReleasePorts{Ports: []ib.PortGUID{2}})
 	at := time.Unix(1e9, 0)
-	n := NodeOf(s.State, statetest.By(resource.Provider), red.Node, at)
+	n := NodeOf(s.State, storetest.By(resource.Provider), red.Node, at)
 	if want := fmt.Sprintf("{%s CA red 1 0x0002c9 0x1017 [%s] %v}", red.Node.GUID(), red.GUID, at); fmt.Sprint(n) != want {
 		t.Errorf("%v, want %s", n, want)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 	"github.com/ibwarden/ibwarden/internal/resource"
-	"github.com/ibwarden/ibwarden/internal/resource/statetest"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // The numbers of a tenant are of what it sees; those of the fabric are the provider's.
@@ -15,7 +15,7 @@ func TestNumbersAsWhom(t *testing.T) {
 	b := subnettest.New()
 	leaf := b.Switch(4, "leaf")
 	red, blue, zinc := b.Host(leaf, "red"), b.Host(leaf, "blue"), b.Host(leaf, "zinc")
-	s := statetest.New(t, red.GUID, blue.GUID, zinc.GUID)
+	s := storetest.NewState(t, red.GUID, blue.GUID, zinc.GUID)
 	s.Ask("red", 0x100, blue.GUID)
 	s.Do(resource.Provider, resource.AssignPorts{Tenant: "zinc", Ports: []resource.Port{{GUID: 90}}})
 	s.Do(resource.Provider, resource.AssignPorts{Tenant: "zinc", Ports: []resource.Port{{GUID: 91}}})
@@ -25,7 +25,7 @@ func TestNumbersAsWhom(t *testing.T) {
 	for tenant, want := range map[string][5]int{        // tenants, partitions, members, ports, approvals
 		"red": {1, 1, 2, 1, 0}, "blue": {1, 2, 2, 1, 1}, "zinc": {1, 1, 1, 2, 0}, "none": {}, "": {}, resource.Provider: {3, 3, 4, 4, 1},
 	} {
-		got := StatusOf(s.State, statetest.By(tenant), b.Fabric, nil, time.Time{}, "v", "")
+		got := StatusOf(s.State, storetest.By(tenant), b.Fabric, nil, time.Time{}, "v", "")
 		if n := [5]int{got.Tenants, got.Partitions, got.Members, got.Ports, got.Approvals}; n != want || got.Verdict != "unknown" {
 			t.Errorf("%q: %v, want %v", tenant, n, want)
 		}

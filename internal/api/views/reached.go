@@ -10,7 +10,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/judge/reach"
-	"github.com/ibwarden/ibwarden/internal/judge/why"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/resource"
@@ -97,8 +96,8 @@ type Over struct {
 // WhyView is how a caller looks at a snapshot. Virtual lanes are left out where the manager
 // does not read them: nobody's question makes it read more. A proof, if there is one, names
 // the partitions of the policy.
-func WhyView(s *resource.State, c resource.Caller, snap *snapshot.Snapshot, proof *isolation.Proof, sl ib.SL) why.View {
-	v := why.View{Names: why.Names{}, SL: sl, AnyVL: !slices.Contains(snap.Asked, snapshot.AskedQoS)}
+func WhyView(s *resource.State, c resource.Caller, snap *snapshot.Snapshot, proof *isolation.Proof, sl ib.SL) reach.View {
+	v := reach.View{Names: reach.Names{}, SL: sl, AnyVL: !slices.Contains(snap.Asked, snapshot.AskedQoS)}
 	whole := c.IsProvider() && c.Keys.First == 0
 	if whole && proof != nil {
 		for _, p := range proof.Pairs {
@@ -125,8 +124,8 @@ func EndOf(p *observed.Port) EndPort { return EndPort{p.GUID.String(), p.String(
 
 // AnswerOf is why two end ports can or cannot talk, read at a time, for the API. File
 // reports whether a partition is one of the policy file.
-func AnswerOf(from, to *observed.Port, v why.View, at time.Time, file func(ib.PKeyBase) bool) Answer {
-	a := why.Explain(from, to, v)
+func AnswerOf(from, to *observed.Port, v reach.View, at time.Time, file func(ib.PKeyBase) bool) Answer {
+	a := reach.Explain(from, to, v)
 	out := Answer{From: EndOf(from), To: EndOf(to), Cause: a.Cause.String(), Sentence: a.Sentence, Shared: []Shared{}, Remedies: []Remedy{}, ReadAt: at}
 	for _, s := range a.Shared {
 		out.Shared = append(out.Shared, Shared{s.PKey.String(), s.Name, s.FromFull, s.ToFull, pathOf(s.There), pathOf(s.Back)})
@@ -161,7 +160,7 @@ func pathOf(t *reach.Trace) *Path {
 }
 
 // PeersOf are the peers of an end port for the API.
-func PeersOf(r why.Reach) []Peer {
+func PeersOf(r reach.Reach) []Peer {
 	out := []Peer{}
 	for _, p := range r.Peers {
 		x := Peer{EndOf(p.Port), p.Talks(), []Over{}}

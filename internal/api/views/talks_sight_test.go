@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 	"github.com/ibwarden/ibwarden/internal/resource"
-	"github.com/ibwarden/ibwarden/internal/resource/statetest"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // A tenant's matrix has its own ports against ports of others that are in its partitions, and against
@@ -30,13 +30,13 @@ func TestATenantsCellsAreItsOwn(t *testing.T) {
 	}
 	b.Route()
 	b.ManagedFrom(zinc)
-	s := statetest.New(t, red.GUID, blue.GUID, zinc.GUID)
+	s := storetest.NewState(t, red.GUID, blue.GUID, zinc.GUID)
 	s.Ask("red", 0x100, blue.GUID)
 	both := []ib.PortGUID{red.GUID, blue.GUID}
 	allowed := []observed.Partition{{Base: 0x100, Name: "red/red-net", Full: both}, {Base: 0x300, Name: "zinc/zinc-net", Full: []ib.PortGUID{zinc.GUID}}, {Base: 0x500, Name: "hidden", Full: both}}
 	facts := &MatrixFacts{Snapshot: &snapshot.Snapshot{Fabric: b.Fabric}, Allowed: allowed, Proof: isolation.Prove(b.Fabric, allowed)}
 	matrix := func(tenant string) (m Matrix, text string) {
-		m = new(MatrixCache).Matrix(SeeMatrix(s.State, statetest.By(tenant), facts))
+		m = new(MatrixCache).Matrix(SeeMatrix(s.State, storetest.By(tenant), facts))
 		data, _ := json.Marshal(m)
 		return m, string(data)
 	}
@@ -65,7 +65,7 @@ func TestATenantsCellsAreItsOwn(t *testing.T) {
 			t.Errorf("agreed %v: red has the parties of %s", agreed, text)
 		}
 	}
-	v := SeeMatrix(s.State, statetest.By("red"), facts).view
+	v := SeeMatrix(s.State, storetest.By("red"), facts).view
 	for _, x := range []struct {
 		key      ib.PKey
 		violated bool
@@ -75,7 +75,7 @@ func TestATenantsCellsAreItsOwn(t *testing.T) {
 			t.Errorf("the key %v of red's witness, violated %v: %q, want %q", x.key, x.violated, got, x.want)
 		}
 	}
-	whole := SeeMatrix(s.State, statetest.By(resource.Provider), facts).view
+	whole := SeeMatrix(s.State, storetest.By(resource.Provider), facts).view
 	if got := whole.key(0x8500, false); got != "0x8500" {
 		t.Errorf("the provider is told the key %q", got)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
-	"github.com/ibwarden/ibwarden/internal/app/config"
+	"github.com/ibwarden/ibwarden/internal/app/run"
 )
 
 // Path is where packages put the configuration file.
@@ -76,11 +76,11 @@ Exit status: 0 ibwarden run --config FILE would begin; 2 it would not.`,
 	}
 }
 
-func schema(run Run) *cobra.Command {
+func schema(r Run) *cobra.Command {
 	return &cobra.Command{
 		Use: "schema", Short: "Print the JSON Schema of configuration files, for editors", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return exitBad(terminal.JSON(c.OutOrStdout(), config.Schema(run.Flags(), CompletionWords)))
+			return exitBad(terminal.JSON(c.OutOrStdout(), run.Schema(r.Flags(), CompletionWords)))
 		},
 	}
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/preview"
 	"github.com/ibwarden/ibwarden/internal/migrate/opensm"
-	"github.com/ibwarden/ibwarden/internal/migrate/takeover"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 )
@@ -35,7 +34,7 @@ type Plan struct {
 	Links    int `json:"links"`
 	// Faults counts places that could not be read.
 	Faults int `json:"faults"`
-	*takeover.Takeover
+	*opensm.Takeover
 	// Managers are those that the fabric has now, and Handover says how it comes to ibwarden.
 	Managers []SubnetManager `json:"managers"`
 	Handover []string        `json:"handover"`
@@ -96,7 +95,7 @@ func (f *migrateCommand) plan(c *cobra.Command, r *opensm.Report) (*Plan, error)
 	}
 	n := fabric.Count()
 	p := &Plan{Switches: n.Switches, CAs: n.CAs, Routers: n.Routers, Links: n.Links, Faults: len(faults), Preview: view,
-		Takeover: takeover.Look(fabric, want.Tables, writes, view, true), Warnings: append([]string{}, want.Warnings...), MissingRoots: []string{}}
+		Takeover: opensm.Look(fabric, want.Tables, writes, view, true), Warnings: append([]string{}, want.Warnings...), MissingRoots: []string{}}
 	p.managers(fabric, managers, r)
 	for _, guid := range r.RootGUIDs {
 		if n := fabric.Node(ib.NodeGUID(guid)); n == nil || n.Switch == nil {

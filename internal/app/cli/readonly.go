@@ -17,8 +17,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/look"
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/app/run"
-	"github.com/ibwarden/ibwarden/internal/app/shadowstore"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
 	"github.com/ibwarden/ibwarden/internal/judge/shadow"
@@ -89,7 +89,7 @@ type watching struct {
 	// ledger has what was judged, records is where it is kept; nil without a policy, or without a
 	// directory.
 	ledger  *shadow.Ledger
-	records *shadowstore.Store
+	records *files.Store
 }
 
 // saidMax bounds the warnings about the policy that are printed.

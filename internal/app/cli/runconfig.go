@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
-	"github.com/ibwarden/ibwarden/internal/app/config"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/run"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
@@ -20,13 +19,13 @@ import (
 const configVariable = "IBWARDEN_CONFIG"
 
 // environment are the variables that set flags of a run.
-var environment = config.Environment{"fabric": fabricVariable, "metrics": telemetry.Variable, "data": daemon.DataVariable}
+var environment = run.Environment{"fabric": fabricVariable, "metrics": telemetry.Variable, "data": daemon.DataVariable}
 
 // configured is where a run has its settings from.
 type configured struct {
 	path     string
 	print    bool
-	settings *config.Settings  // nil without a file
+	settings *run.Settings     // nil without a file
 	origins  map[string]string // of each flag
 }
 
@@ -58,7 +57,7 @@ func (f *configured) begin(c *cobra.Command, args []string) error {
 func (f *configured) enter(c *cobra.Command) (err error) {
 	if f.path != "" {
 		_, scratch := scratchRun()
-		if f.settings, err = config.Read(f.path, scratch.Flags()); err != nil {
+		if f.settings, err = run.Read(f.path, scratch.Flags()); err != nil {
 			return misuse(err)
 		}
 	}
@@ -67,7 +66,7 @@ func (f *configured) enter(c *cobra.Command) (err error) {
 }
 
 func (f *configured) printed(c *cobra.Command) error {
-	return config.Print(c.OutOrStdout(), c.Flags(), f.origins, environment)
+	return run.Print(c.OutOrStdout(), c.Flags(), f.origins, environment)
 }
 
 // checkConfig checks a configuration file as `ibwarden run --config` would, and the files
@@ -102,7 +101,7 @@ func (f *runFlags) reconfigure(c *cobra.Command) error {
 	}
 	stderr := c.ErrOrStderr()
 	fresh, scratch := scratchRun()
-	settings, err := config.Read(f.config.path, scratch.Flags())
+	settings, err := run.Read(f.config.path, scratch.Flags())
 	if err == nil {
 		// What the command line says still goes first, and has to fit what the files say now.
 		fresh, scratch = scratchRun()
@@ -129,8 +128,8 @@ func (f *runFlags) reconfigure(c *cobra.Command) error {
 		return err
 	}
 	var waiting []string
-	for _, name := range config.Names(scratch.Flags()) {
-		if !config.Changed(f.config.settings, settings, name) || f.config.origins[name] == "--"+name || environment.By(name) != "" {
+	for _, name := range run.Names(scratch.Flags()) {
+		if !run.Changed(f.config.settings, settings, name) || f.config.origins[name] == "--"+name || environment.By(name) != "" {
 			continue
 		}
 		flag := scratch.Flags().Lookup(name)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/ibwarden/ibwarden/internal/app/config"
+	"github.com/ibwarden/ibwarden/internal/app/run"
 )
 
 // TestSettings: what is said of single settings is said of flags that there are, and
@@ -24,15 +24,15 @@ func TestSettings(t *testing.T) {
 	}
 	inFiles := 0
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if config.InFiles(f.Name) {
+		if run.InFiles(f.Name) {
 			inFiles++
 		}
 	})
-	if names := config.Names(c.Flags()); len(names) != inFiles || inFiles < 30 {
+	if names := run.Names(c.Flags()); len(names) != inFiles || inFiles < 30 {
 		t.Errorf("%d settings, %d named: want all flags of run but those of one run", inFiles, len(names))
 	}
 	for _, name := range []string{"once", "json", "verbose", "config", "print-config", "take-over", "accept-policy"} {
-		if c.Flags().Lookup(name) == nil || config.InFiles(name) {
+		if c.Flags().Lookup(name) == nil || run.InFiles(name) {
 			t.Errorf("--%s: want a flag of run that no file has", name)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/app/cli/look"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/app/shadowstore"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/judge/shadow"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
@@ -58,11 +58,11 @@ func (w *watching) openRecords(path string) error {
 		return err
 	}
 	at := dir.File(shadowDir)
-	store, err := shadowstore.Open(at)
+	store, err := files.OpenShadow(at)
 	if err != nil {
 		return err
 	}
-	before, _, err := shadowstore.Read(at, time.Now())
+	before, _, err := files.ReadShadow(at, time.Now())
 	if err != nil {
 		store.Close()
 		return err

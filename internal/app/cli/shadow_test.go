@@ -12,7 +12,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/ibwarden/ibwarden/internal/app/shadowstore"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/judge/shadow"
 )
 
@@ -21,7 +21,7 @@ import (
 func kept(t testing.TB, name string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	store, err := shadowstore.Open(filepath.Join(dir, shadowDir))
+	store, err := files.OpenShadow(filepath.Join(dir, shadowDir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestShadowReport(t *testing.T) {
 	if err := json.Unmarshal([]byte(reported(t, "--data", dir, "--json")), &d); err != nil || len(d.Spans) != len(shadowTitles) || len(d.Gaps) != 1 || d.Rounds != 1 {
 		t.Errorf("%v: %+v", err, d)
 	}
-	for _, args := range [][]string{{"--since", "7w"}, {"--since", "0d"}, {"--since", "-1h"}, {"--since", fmt.Sprint(shadowstore.Days+1, "d")}, {"--data", t.TempDir()}, {"--html", "x", "--json"}} {
+	for _, args := range [][]string{{"--since", "7w"}, {"--since", "0d"}, {"--since", "-1h"}, {"--since", fmt.Sprint(files.Days+1, "d")}, {"--data", t.TempDir()}, {"--html", "x", "--json"}} {
 		var out, errs strings.Builder
 		if status := Main(append([]string{"shadow", "report", "--data", dir}, args...), &out, &errs); status != 2 {
 			t.Errorf("%v: exit status %d, want 2: %s", args, status, errs.String())

@@ -15,7 +15,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/app/run"
-	"github.com/ibwarden/ibwarden/internal/app/shadowstore"
 	"github.com/ibwarden/ibwarden/internal/judge/shadow"
 )
 
@@ -85,13 +84,13 @@ Exit status: 0 reported, whatever was found; 2 bad input, or nothing was recorde
 // parseSince reads a time that --since names.
 func parseSince(text string) (time.Duration, error) {
 	if days, is := strings.CutSuffix(text, "d"); is {
-		if n, err := strconv.Atoi(days); err == nil && n > 0 && n <= shadowstore.Days {
+		if n, err := strconv.Atoi(days); err == nil && n > 0 && n <= files.Days {
 			return time.Duration(n) * day, nil
 		}
 	} else if d, err := time.ParseDuration(text); err == nil && d > 0 {
 		return d, nil
 	}
-	return 0, fmt.Errorf("--since %q: want days, 1d to %dd, or a time with its unit, such as 12h", text, shadowstore.Days)
+	return 0, fmt.Errorf("--since %q: want days, 1d to %dd, or a time with its unit, such as 12h", text, files.Days)
 }
 
 // readShadow reads the records in a data directory.
@@ -102,7 +101,7 @@ func readShadow(data string, since, now time.Time) (*shadow.Summary, error) {
 			return nil, err
 		}
 	}
-	records, damaged, err := shadowstore.Read(dir.File(shadowDir), since)
+	records, damaged, err := files.ReadShadow(dir.File(shadowDir), since)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(records) == 0 {
 		return nil, fmt.Errorf("--data %s: no records: want the directory of ibwarden run --read-only --policy FILE --data DIR", dir)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
-	"github.com/ibwarden/ibwarden/internal/sim/record"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
@@ -127,7 +126,7 @@ func (f *simFlags) record(script *scenario.Script) (finish func() error, err err
 		return nil, err
 	}
 	buffered := bufio.NewWriter(file)
-	r, err := record.New(buffered, time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
+	r, err := fabric.NewRecorder(buffered, time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/judge/why"
+	"github.com/ibwarden/ibwarden/internal/judge/reach"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -159,12 +159,12 @@ func forWhy() look.WhySource {
 			}
 			return s.snapshot(c, o)
 		},
-		View: func(c *cobra.Command, f *observed.Fabric) (v why.View, err error) {
+		View: func(c *cobra.Command, f *observed.Fabric) (v reach.View, err error) {
 			if p.loaded == nil {
 				return v, nil
 			}
 			partitions, err := p.on(c.ErrOrStderr(), f)
-			v.Names = why.Names{}
+			v.Names = reach.Names{}
 			declared := map[ib.PKeyBase]bool{} // other than those that services make
 			for _, x := range partitions {
 				v.Names[x.Base] = x.Name

@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/judge/why"
+	"github.com/ibwarden/ibwarden/internal/judge/reach"
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
@@ -117,7 +117,7 @@ func verdicts(s *snapshot.Snapshot) (out []string) {
 			if i == j {
 				continue
 			}
-			w := why.Explain(p, q, why.View{})
+			w := reach.Explain(p, q, reach.View{})
 			said := fmt.Sprint(i, j, w.Cause, len(w.Shared), len(w.Remedies))
 			for _, x := range w.Shared {
 				if x.There != nil {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
-	"github.com/ibwarden/ibwarden/internal/app/serve"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
@@ -48,7 +47,7 @@ type Config struct {
 	Window int
 
 	Telemetry telemetry.Flags
-	Serves    serve.Flags
+	Serves    Flags
 	// Once ends the run with the first verdict.
 	Once bool
 	// Reread reads the configuration again, on SIGHUP, and returns what of it counts from now on; nil

@@ -1,6 +1,24 @@
 // Package run assembles a manager from one Config, and runs it. It reads the data directory with its list
 // of cables, keys and state, and the policy, then opens the fabric and the service, makes the engine, and
 // begins telemetry and the API. It is `ibwarden run` without its command line.
+//
+// The files that begin with serve open the service of the manager that runs, and join the two.
+//
+// # Configuration files
+//
+// The files that begin with config read the configuration files of `ibwarden run`: what its flags say, in
+// YAML, each under the name of its flag.
+//
+//	Read    what a file and the files of conf.d beside it say, checked against the flags
+//	Enter   sets the flags that neither the command line nor the environment has set
+//	Print   every setting, and where its value comes from
+//	Schema  the JSON Schema of such a file, for editors
+//
+// A flag on the command line counts before a variable of the environment, this before a
+// file of conf.d, this before the file itself, and that before the default.
+//
+// Whoever can write the files steers the manager: one that everybody can write is an
+// error, and so is one with a secret that others can read.
 package run
 
 import (
@@ -14,7 +32,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/files"
-	"github.com/ibwarden/ibwarden/internal/app/serve"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
@@ -44,8 +61,8 @@ type manager struct {
 
 	// What was opened.
 	port    Port
-	service *serve.Service
-	shared  *serve.Shared
+	service *Service
+	shared  *Shared
 	runner  *daemon.Runner
 	watched *telemetry.Run
 
@@ -165,11 +182,11 @@ func (m *manager) openService() (err error) {
 	if m.Policy.File != "" {
 		base = defaultOnly() // the file is the first revision
 	}
-	m.service, err = serve.Open(m.ctx, serve.Options{Store: m.Serves.Store, Data: m.Cables.Dir, State: m.State, Fabric: m.Fabric, Base: base, Lease: m.Serves.Lease})
+	m.service, err = Open(m.ctx, Options{Store: m.Serves.Store, Data: m.Cables.Dir, State: m.State, Fabric: m.Fabric, Base: base, Lease: m.Serves.Lease})
 	if err == nil && m.Policy.File != "" {
 		err = m.service.ApplyFile(m.ctx, m.Policy.resource(m.text))
 	}
-	if waits := new(serve.WaitsError); errors.As(err, &waits) {
+	if waits := new(WaitsError); errors.As(err, &waits) {
 		m.log.Warn(waits.Error()) // what stands is guarded meanwhile
 		err = nil
 	}

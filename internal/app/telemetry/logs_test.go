@@ -27,7 +27,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
-	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/perfmgr"
@@ -46,7 +45,7 @@ func leafPort() *observed.Port {
 
 func trap(number smp.TrapNumber) event.Trapped {
 	n := smp.Notice{IsGeneric: true, TrapNumber: number}
-	return event.Trapped{Number: number, Report: traps.Explain(leafPort(), &n, &traps.Directory{Holder: func(lid ib.LID) *observed.Port { return nil }})}
+	return event.Trapped{Number: number, Report: watch.Explain(leafPort(), &n, &watch.Directory{Holder: func(lid ib.LID) *observed.Port { return nil }})}
 }
 
 // events has one of each kind, with the level that it has.
@@ -325,7 +324,7 @@ func TestStorm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := event.Trapped{Number: n.TrapNumber, Report: traps.Explain(leafPort(), &n, &traps.Directory{Holder: func(ib.LID) *observed.Port { return nil }})}
+		e := event.Trapped{Number: n.TrapNumber, Report: watch.Explain(leafPort(), &n, &watch.Directory{Holder: func(ib.LID) *observed.Port { return nil }})}
 		name := fmt.Sprintf("red-%d", i%2)
 		e.Report.At.Name = &name
 		return e

@@ -140,7 +140,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// TestSign: the form of a signature; test/certificatetest has ssh-keygen verify one.
+// TestSign: the form of a signature; internal/judge/certificate has ssh-keygen verify one.
 func TestSign(t *testing.T) {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	sig := string(Sign(key, Namespace, []byte("x")))

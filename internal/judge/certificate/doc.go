@@ -25,4 +25,7 @@
 //
 // The package does not judge: a certificate of a fabric that isolates nobody is written all
 // the same, and the checker says no.
+//
+// The tests hold certificates of isolation, and the checker in verify/, against
+// the proof of its rules, the judges, packets in the simulated fabric, and ssh-keygen.
 package certificate

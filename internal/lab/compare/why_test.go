@@ -6,7 +6,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/judge/reach"
-	"github.com/ibwarden/ibwarden/internal/judge/why"
 	"github.com/ibwarden/ibwarden/internal/lab/compare"
 	"github.com/ibwarden/ibwarden/internal/lab/replica"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -18,7 +17,7 @@ import (
 // to be a peer gets none with any key of its table.
 func TestWhyIsWhatPacketsDo(t *testing.T) {
 	first := need.Seed(t, 1)
-	causes := map[why.Cause]int{}
+	causes := map[reach.Cause]int{}
 	for seed := first; seed < first+uint64(need.Rounds(40, 4000)); seed++ {
 		w := newWorld(seed, 1+int(seed%5), 2+int(seed*7%8), 1+int(seed%3))
 		r, err := replica.Build(w.f)
@@ -26,7 +25,7 @@ func TestWhyIsWhatPacketsDo(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		for _, a := range w.f.EndPorts() {
-			reached := why.ReachOf(w.f, a, why.View{})
+			reached := reach.ReachOf(w.f, a, reach.View{})
 			peers := map[*observed.Port]bool{}
 			for i := range reached.Peers {
 				peers[reached.Peers[i].Port] = reached.Peers[i].Talks()
@@ -37,11 +36,11 @@ func TestWhyIsWhatPacketsDo(t *testing.T) {
 				}
 				there, back := gotThrough(t, r, a, b), gotThrough(t, r, b, a)
 				want := slices.ContainsFunc(there, func(k ib.PKeyBase) bool { return slices.Contains(back, k) })
-				answer := why.Explain(a, b, why.View{})
-				if got := answer.Cause == why.CauseTalk; got != want || peers[b] != want || answer.Cause == why.CauseUnknown {
+				answer := reach.Explain(a, b, reach.View{})
+				if got := answer.Cause == reach.CauseTalk; got != want || peers[b] != want || answer.Cause == reach.CauseUnknown {
 					t.Fatalf("seed %d: %s to %s: %s, peer %v; packets get through of %v, and back of %v", seed, a, b, answer.Sentence, peers[b], there, back)
 				}
-				if matched := (answer.Cause == why.CauseTalk || answer.Cause == why.CauseStopped); matched != slices.ContainsFunc(a.PKeys, func(k ib.PKey) bool { return slices.ContainsFunc(b.PKeys, k.Matches) }) {
+				if matched := (answer.Cause == reach.CauseTalk || answer.Cause == reach.CauseStopped); matched != slices.ContainsFunc(a.PKeys, func(k ib.PKey) bool { return slices.ContainsFunc(b.PKeys, k.Matches) }) {
 					t.Fatalf("seed %d: %s to %s: %s, with keys %v and %v", seed, a, b, answer.Sentence, a.PKeys, b.PKeys)
 				}
 				causes[answer.Cause]++
@@ -49,7 +48,7 @@ func TestWhyIsWhatPacketsDo(t *testing.T) {
 		}
 	}
 	t.Logf("from seed %d: %v", first, causes)
-	for _, c := range []why.Cause{why.CauseTalk, why.CauseNoPartition, why.CauseBothLimited, why.CauseStopped} {
+	for _, c := range []reach.Cause{reach.CauseTalk, reach.CauseNoPartition, reach.CauseBothLimited, reach.CauseStopped} {
 		if causes[c] == 0 {
 			t.Errorf("no pair was %s", c)
 		}

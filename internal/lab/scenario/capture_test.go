@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
-	"github.com/ibwarden/ibwarden/internal/sim/record"
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
@@ -19,7 +18,7 @@ import (
 func captured(t *testing.T, texts map[string]string, names []string) (file []byte, data int) {
 	t.Helper()
 	var b bytes.Buffer
-	r, err := record.New(&b, time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
+	r, err := fabric.NewRecorder(&b, time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
 	if err != nil {
 		t.Fatal(err)
 	}

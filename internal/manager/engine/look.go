@@ -11,7 +11,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
-	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
@@ -29,7 +28,7 @@ type beside struct {
 	guards    watch.Guards
 	checked   time.Duration // since then all guards were read, and were as proved; 0 for never
 	offenders watch.Offenders
-	traps     traps.Heard // that were not repressed
+	traps     watch.Heard // that were not repressed
 }
 
 const (

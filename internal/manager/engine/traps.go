@@ -7,7 +7,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
@@ -33,8 +32,8 @@ func (e *Engine) holder(lid ib.LID) *observed.Port {
 	return e.beside.owners.Of(lid, e.fabric, e.proof.epoch, e.ends, e.given())
 }
 
-func (e *Engine) directory() *traps.Directory {
-	return &traps.Directory{Holder: e.holder, Ends: e.ends, Prefix: e.config.GIDPrefix}
+func (e *Engine) directory() *watch.Directory {
+	return &watch.Directory{Holder: e.holder, Ends: e.ends, Prefix: e.config.GIDPrefix}
 }
 
 // receiveRequest handles requests and traps of other nodes.
@@ -77,7 +76,7 @@ func (e *Engine) receiveTrap(now time.Duration, p *mad.SMP, slid ib.LID) {
 
 // heard tells of an event, and follows it.
 func (e *Engine) heard(from *observed.Port, slid ib.LID, n smp.Notice) {
-	trapped := event.Trapped{Number: n.TrapNumber, Issuer: n.IssuerLID, Notice: n, Sender: slid, Report: traps.Explain(from, &n, e.directory())}
+	trapped := event.Trapped{Number: n.TrapNumber, Issuer: n.IssuerLID, Notice: n, Sender: slid, Report: watch.Explain(from, &n, e.directory())}
 	e.emit(trapped)
 	e.followTrap(from, trapped)
 }
@@ -140,15 +139,15 @@ func (e *Engine) repress(now time.Duration, p *mad.SMP, slid ib.LID, n *smp.Noti
 		return true
 	}
 	s := e.ownerOf(slid)
-	if s != nil && e.master.Named() && traps.IsOfManager(n) {
+	if s != nil && e.master.Named() && watch.IsOfManager(n) {
 		if may, _ := e.master.MayCount(s); may {
 			e.answer(reply, slid, 1)
 			return true
 		}
 	}
 	if s == nil || s.Node.Switch == nil {
-		return !e.beside.traps.Again(now, traps.Trap{From: slid, Transaction: p.TransactionID, Notice: *n})
+		return !e.beside.traps.Again(now, watch.Trap{From: slid, Transaction: p.TransactionID, Notice: *n})
 	}
-	e.answer(traps.Redirected(reply, s), ib.LIDPermissive, 1)
+	e.answer(watch.Redirected(reply, s), ib.LIDPermissive, 1)
 	return true
 }

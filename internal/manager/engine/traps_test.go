@@ -8,7 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/traps"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
 
@@ -27,7 +27,7 @@ func TestTraps(t *testing.T) {
 			t.Helper()
 			from := *host
 			from.Info.LID = lid
-			m, err := traps.PriorityChange(&from, serial)
+			m, err := watch.PriorityChange(&from, serial)
 			if err == nil && p != nil {
 				err = p.Encode(&m.Data)
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
-	"github.com/ibwarden/ibwarden/internal/manager/traps"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
@@ -213,7 +213,7 @@ type Trapped struct {
 	// route: a host may name any LID as the issuer.
 	Sender ib.LID
 	// Report is the same with names.
-	Report *traps.Report
+	Report *watch.Report
 }
 
 // Regrouped reports whether the multicast forwarding tables follow the groups that

@@ -64,7 +64,7 @@ func (e *Election) elect(now time.Duration, others []Remote) (Verdict, Effects) 
 		e.observe(now, best)
 		return Standby, e.move(smp.SMStandby, "%s ranks higher", best.Info.GUID)
 	}
-	e.watch = watch{}
+	e.watch = polled{}
 	return Master, e.move(smp.SMMaster, "no manager ranks higher")
 }
 
@@ -95,7 +95,7 @@ func (e *Election) defend(now time.Duration, others []Remote) (Verdict, Effects)
 	}
 	second, ok := e.highest(others, smp.SMMaster)
 	if !ok {
-		e.watch = watch{}
+		e.watch = polled{}
 		return Master, effects
 	}
 	if !e.watch.on || e.watch.remote.Info.GUID != second.Info.GUID {

@@ -134,4 +134,12 @@
 // wait, when all tables are read. A master that finds its port without the LID was
 // taken for dead: it writes nothing before it has asked who is master, and not while
 // another is. In the wait nothing is read for good here either.
+//
+// The search (search_*_test.go) looks through the states of several subnet managers for one that
+// breaks a promise of the election or of the store's fencing.
+//
+// The managers are values of Election, the code that runs in the manager. The
+// search copies them, does every thing that could happen next to each copy, and goes on
+// from every state that it has not seen before. docs/dev/election.md names the properties,
+// what can happen, and what the search leaves out.
 package mastership

@@ -114,7 +114,7 @@ type Election struct {
 	actCount uint32
 	// watch is the manager that is polled: by a standby its master, by a
 	// master another one that has to hand over.
-	watch watch
+	watch polled
 	// offer is the manager that mastership is offered to.
 	offer offer
 	// offered is the last offer of this mastership that was not refused, whether it is open

@@ -8,8 +8,8 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// watch is the polling of another manager.
-type watch struct {
+// polled is the polling of another manager.
+type polled struct {
 	on     bool
 	remote Remote // Info as last answered
 	next   time.Duration
@@ -41,8 +41,8 @@ func (e *Election) observe(now time.Duration, r Remote) {
 
 // watching is the polling of a manager: one that shares a secret with this one answers
 // whatever it is about, any other may be busy for longer.
-func (e *Election) watching(r Remote) watch {
-	w := watch{on: true, remote: r, interval: e.config.PollInterval, polls: e.config.Polls}
+func (e *Election) watching(r Remote) polled {
+	w := polled{on: true, remote: r, interval: e.config.PollInterval, polls: e.config.Polls}
 	if e.config.Named && e.config.MasterTimeout != 0 && e.isOurs(&r) {
 		// The last poll that was answered may have been answered just before the end:
 		// the next begins an interval later, and each fails an interval after that.
@@ -148,7 +148,7 @@ func (e *Election) lost(now time.Duration) Effects {
 		to = smp.SMDiscovering
 	}
 	guid := e.watch.remote.Info.GUID
-	e.watch = watch{}
+	e.watch = polled{}
 	effects := e.move(to, why, guid)
 	effects.Sweep, effects.Lost, effects.Since, effects.Former = true, true, since, guid
 	return effects
@@ -177,12 +177,12 @@ func (e *Election) Answered(m Message, status mad.Status, info smp.SMInfo) Effec
 	case e.config.Named && !e.counts(&Remote{Info: info, Address: m.To}):
 	case e.state == smp.SMMaster && info.SMState != smp.SMMaster:
 		// The second master has stepped back: decide again.
-		e.watch = watch{}
+		e.watch = polled{}
 		effects.Sweep = true
 		effects.Why = info.GUID.String() + " is no longer master"
 	case e.state == smp.SMStandby && w.remote.Info.SMState == smp.SMMaster && info.SMState < smp.SMMaster && info.SMState != smp.SMDiscovering:
 		// It has handed over, or tried to.
-		e.watch = watch{}
+		e.watch = polled{}
 		effects = e.move(smp.SMDiscovering, "%s is no longer master", info.GUID)
 		effects.Sweep, effects.Former = true, info.GUID
 	default:

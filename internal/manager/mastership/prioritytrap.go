@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/manager/traps"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -59,7 +59,7 @@ func (x *Peers) sendPriorityTrap(master *observed.Port) {
 		return
 	}
 	x.priorityTrap.serial++
-	if trap, err := traps.PriorityChange(self, x.priorityTrap.serial); err == nil {
+	if trap, err := watch.PriorityChange(self, x.priorityTrap.serial); err == nil {
 		x.host.Answer(trap, master.Info.LID, 1)
 	}
 }

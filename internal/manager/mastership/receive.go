@@ -70,13 +70,13 @@ func (e *Election) obey(now time.Duration, c smp.SMControl, sender Remote) (effe
 		e.kept = *info
 		return effects, true
 	case c == smp.SMControlDisable && e.state == smp.SMStandby:
-		e.watch = watch{}
+		e.watch = polled{}
 		return e.move(smp.SMNotActive, "disabled by %s", info.GUID), true
 	case c == smp.SMControlStandby && e.state == smp.SMNotActive:
 		e.observe(now, sender)
 		return e.move(smp.SMStandby, "made standby by %s", info.GUID), true
 	case c == smp.SMControlDiscover && e.state == smp.SMStandby:
-		e.watch = watch{}
+		e.watch = polled{}
 		effects = e.move(smp.SMDiscovering, "sent to discover by %s", info.GUID)
 		effects.Sweep = true
 		return effects, true
@@ -87,7 +87,7 @@ func (e *Election) obey(now time.Duration, c smp.SMControl, sender Remote) (effe
 // takeOver accepts the mastership that sender hands over. The acknowledgement
 // still carries the old state: some managers take it from a standby only.
 func (e *Election) takeOver(sender Remote) Effects {
-	e.watch, e.offer, e.kept = watch{}, offer{}, smp.SMInfo{}
+	e.watch, e.offer, e.kept = polled{}, offer{}, smp.SMInfo{}
 	acknowledge := e.control(smp.SMControlAcknowledge, sender)
 	effects := e.move(smp.SMMaster, "took over from %s", sender.Info.GUID)
 	effects.Send = []Message{acknowledge}

@@ -11,7 +11,7 @@ import (
 // A master beside one that outranks it goes on to offer mastership, whatever became of
 // earlier offers: the other waits for it, and neither would decide again. It does not when
 // the other is gone, has stepped back, or is outranked. The traces are those that the
-// search in test/electiontest found: the other one answers late, because it was paused or
+// search in internal/manager/mastership found: the other one answers late, because it was paused or
 // had just begun.
 func TestTwoMastersAreNotStuck(t *testing.T) {
 	higher := Remote{Info: smp.SMInfo{GUID: 10, SMState: smp.SMMaster, ActCount: 1}, Address: Address{LID: 1}}

@@ -6,6 +6,9 @@
 // those links that have changed until they are followed.
 //
 // Everything is a plain value: observations and time go in, actions come out.
+//
+// Explain and Report format traps with names; Heard remembers those without a TrapRepress,
+// to recognise their repetitions.
 package watch
 
 import (

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -33,7 +32,7 @@ const (
 
 // Sender is who sent traps.
 type Sender struct {
-	bucket traps.Bucket
+	bucket Bucket
 	// told reports whether he is named already: not again before he was quiet.
 	told bool
 }
@@ -80,7 +79,7 @@ type Links struct {
 }
 
 // followed is what is left to a link: of changes, and of silence behind it.
-type followed struct{ moved, mute traps.Bucket }
+type followed struct{ moved, mute Bucket }
 
 // Next is when a link may be followed: now, or later when it changed too often. mute tells
 // that it has not changed, and is followed for a device that did not answer, or answers again.

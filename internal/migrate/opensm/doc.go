@@ -13,4 +13,12 @@
 // else than what stands in a file, there are faults and no policy.
 //
 // Keys (m_key, sm_key, sa_key, cc_key, and all of guid2mkey) are in no line of a report.
+//
+// # Takeovers
+//
+// Look says what a manager that takes a running fabric over from another one would
+// change: which LIDs, routes and P_Keys stay, each write, and who would notice.
+//
+// In: the fabric as it was read, and what is wanted of it (observed.Desired). Out: a Takeover.
+// Nothing is sent. What was not read counts as changed.
 package opensm

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
 // aliases reads the further GUIDs of ports.
@@ -20,17 +19,17 @@ func (r *reader) aliases(node ast.Node) {
 		if r.Full() {
 			return
 		}
-		a := policy.PortAliases{Pos: yamltree.Pos(entry)}
+		a := policy.PortAliases{Pos: Pos(entry)}
 		var list ast.Node
 		faults := len(r.Faults)
 		r.Fields(entry, "an entry of aliases", map[string]func(ast.Node){
 			"port": func(v ast.Node) {
-				a.Port, a.Pos = ib.PortGUID(r.Numeral(v, "a GUID", 1, math.MaxUint64)), yamltree.Pos(v)
+				a.Port, a.Pos = ib.PortGUID(r.Numeral(v, "a GUID", 1, math.MaxUint64)), Pos(v)
 			},
 			"guids": func(v ast.Node) { list = v },
 		})
 		if (a.Port == 0 || list == nil) && len(r.Faults) == faults {
-			r.Fault(yamltree.Pos(entry), "port and guids", "an incomplete entry of aliases")
+			r.Fault(Pos(entry), "port and guids", "an incomplete entry of aliases")
 		}
 		if first, again := ports[a.Port]; again && a.Port != 0 {
 			r.Fault(a.Pos, "each port once", "aliases of port %v again, as at %v", a.Port, first)
@@ -51,7 +50,7 @@ func (r *reader) aliases(node ast.Node) {
 // aliasList reads the aliases of one port; seen are those of all so far.
 func (r *reader) aliasList(node ast.Node, seen map[ib.PortGUID]policy.Pos) (out []ib.PortGUID) {
 	for i, item := range r.List(node, "guids") {
-		at := yamltree.Pos(item)
+		at := Pos(item)
 		if i == policy.AliasesMax {
 			r.Fault(at, "fewer", "more than %d alias GUIDs of one port", policy.AliasesMax)
 			return nil

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
 // apart reads the ports that nothing but their GUID means.
@@ -18,7 +17,7 @@ func (r *reader) apart(node ast.Node) {
 	var ranges []policy.GUIDRange
 	for i, item := range r.List(node, "apart") {
 		if i == policy.MembersMax {
-			r.Fault(yamltree.Pos(item), "fewer", "more than %d ranges", policy.MembersMax)
+			r.Fault(Pos(item), "fewer", "more than %d ranges", policy.MembersMax)
 		}
 		if r.Full() || i >= policy.MembersMax {
 			return

@@ -69,4 +69,9 @@
 //
 // MTU is in bytes, rate in Gb/s; scope is link, site, organization, global or
 // a number. ipoib: true takes the defaults.
+//
+// Tree reads files in YAML that people write, and finds all that is wrong in
+// them at once, each fault at its line and column: unknown and repeated keys, values of
+// the wrong kind or out of range. Anchors, aliases, tags and further documents are faults
+// too, and so is nesting that no such file needs. Nothing is guessed.
 package policyyaml

@@ -12,7 +12,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
 // scopeNames are the names of multicast scopes.
@@ -25,7 +24,7 @@ func (r *reader) groupFields(g *policy.MulticastGroup, qkeyMin uint64) map[strin
 			n := r.Numeral(v, "mtu", 0, math.MaxInt32)
 			mtu, err := ib.MTUFromBytes(int(n))
 			if err != nil {
-				r.Fault(yamltree.Pos(v), "256, 512, 1024, 2048 or 4096 bytes", "%s for mtu", yamltree.Describe(v))
+				r.Fault(Pos(v), "256, 512, 1024, 2048 or 4096 bytes", "%s for mtu", Describe(v))
 			}
 			g.MTU = mtu
 		},
@@ -57,7 +56,7 @@ func (r *reader) rate(node ast.Node, name string) ib.Rate {
 func (r *reader) scope(node ast.Node) uint8 {
 	if t, ok := node.(*ast.StringNode); ok {
 		if _, known := scopeNames[t.Value]; !known {
-			r.Fault(yamltree.Pos(node), policy.OrList(slices.Sorted(maps.Keys(scopeNames)))+" or a number", "%s for scope", yamltree.Describe(node))
+			r.Fault(Pos(node), policy.OrList(slices.Sorted(maps.Keys(scopeNames)))+" or a number", "%s for scope", Describe(node))
 		}
 		return scopeNames[t.Value]
 	}
@@ -66,7 +65,7 @@ func (r *reader) scope(node ast.Node) uint8 {
 
 // ipoib adds the broadcast groups of the partition.
 func (r *reader) ipoib(node ast.Node, part *policy.Partition) {
-	g := policy.MulticastGroup{MGID: policy.Broadcast(policy.ScopeLink), MTU: policy.DefaultMTU, Rate: part.UsualRate(), SL: part.SL, QKey: policy.QKeyIPoIB, Pos: yamltree.Pos(node)}
+	g := policy.MulticastGroup{MGID: policy.Broadcast(policy.ScopeLink), MTU: policy.DefaultMTU, Rate: part.UsualRate(), SL: part.SL, QKey: policy.QKeyIPoIB, Pos: Pos(node)}
 	scopes := []uint8{policy.ScopeLink}
 	if _, plain := node.(*ast.BoolNode); plain {
 		if !r.Truth(node, "ipoib") {
@@ -95,7 +94,7 @@ func (r *reader) ipoib(node ast.Node, part *policy.Partition) {
 // multicast adds one group. An IPoIB group takes MTU and rate from the first
 // IPoIB group of the partition, if there is one.
 func (r *reader) multicast(node ast.Node, part *policy.Partition) {
-	g := policy.MulticastGroup{MTU: policy.DefaultMTU, Rate: part.UsualRate(), SL: part.SL, Pos: yamltree.Pos(node)}
+	g := policy.MulticastGroup{MTU: policy.DefaultMTU, Rate: part.UsualRate(), SL: part.SL, Pos: Pos(node)}
 	faults, stated := len(r.Faults), false
 	// The address comes first, whatever the order of the keys: defaults hang on it.
 	address := func(v ast.Node) {
@@ -103,10 +102,10 @@ func (r *reader) multicast(node ast.Node, part *policy.Partition) {
 		t, _ := r.Scalar(v, "mgid", "a multicast GID")
 		mgid, err := ib.ParseGID(t.S)
 		if err != nil || !mgid.IsMulticast() || mgid[1]&0x0F == 0 {
-			r.Fault(yamltree.Pos(v), "a multicast GID (an IPv6 address that begins with ff) with a scope", "%s for mgid", yamltree.Describe(v))
+			r.Fault(Pos(v), "a multicast GID (an IPv6 address that begins with ff) with a scope", "%s for mgid", Describe(v))
 			return
 		}
-		g.MGID, g.Pos = mgid, yamltree.Pos(v)
+		g.MGID, g.Pos = mgid, Pos(v)
 		if err := g.ClearPKey(part.PKey); err != nil {
 			r.Fault(g.Pos, fmt.Sprintf("0, or the partition's pkey (%v)", part.PKey), "%v", err)
 		}
@@ -129,7 +128,7 @@ func (r *reader) multicast(node ast.Node, part *policy.Partition) {
 	readers["mgid"] = func(ast.Node) {}
 	r.Fields(node, "a multicast group", readers)
 	if !stated {
-		r.Fault(yamltree.Pos(node), "mgid", "a multicast group without an address")
+		r.Fault(Pos(node), "mgid", "a multicast group without an address")
 	}
 	if len(r.Faults) == faults {
 		r.groups.Add(len(r.policy.Partitions), part, g)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
 // qosLevels reads the shares of service levels.
@@ -21,11 +20,11 @@ func (r *reader) qosLevels(node ast.Node) []policy.Level {
 			break
 		}
 		var l policy.Level
-		at, stated := yamltree.Pos(entry), false
+		at, stated := Pos(entry), false
 		faults := len(r.Faults)
 		r.Fields(entry, "an entry of qos_levels", map[string]func(ast.Node){
 			"sl": func(v ast.Node) {
-				l.SL, stated, at = ib.SL(r.Numeral(v, "sl", 0, policy.SLMax)), true, yamltree.Pos(v)
+				l.SL, stated, at = ib.SL(r.Numeral(v, "sl", 0, policy.SLMax)), true, Pos(v)
 			},
 			"share": func(v ast.Node) { l.Share = r.percent(v) },
 		})
@@ -44,7 +43,7 @@ func (r *reader) qosLevels(node ast.Node) []policy.Level {
 		levels = append(levels, l)
 	}
 	if len(levels) == 0 && len(r.Faults) == 0 {
-		r.Fault(yamltree.Pos(node), "at least one level", "qos_levels of nothing")
+		r.Fault(Pos(node), "at least one level", "qos_levels of nothing")
 	}
 	policy.SortLevels(levels)
 	return levels
@@ -72,10 +71,10 @@ func (r *reader) serviceIDs(node ast.Node) (rules []policy.ServiceLevel) {
 			return rules
 		}
 		if len(rules) == policy.ServiceLevelsMax {
-			r.Fault(yamltree.Pos(entry), "fewer", "more than %d service_ids in a partition", policy.ServiceLevelsMax)
+			r.Fault(Pos(entry), "fewer", "more than %d service_ids in a partition", policy.ServiceLevelsMax)
 			return rules
 		}
-		x := policy.ServiceLevel{Pos: yamltree.Pos(entry)}
+		x := policy.ServiceLevel{Pos: Pos(entry)}
 		identified, leveled := false, false
 		faults := len(r.Faults)
 		r.Fields(entry, "an entry of service_ids", map[string]func(ast.Node){

@@ -12,7 +12,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
 // FileSizeMax is the largest file that is read, in bytes.
@@ -47,7 +46,7 @@ func Read(data []byte, name string) (*policy.Policy, error) {
 }
 
 type reader struct {
-	yamltree.Tree
+	Tree
 	policy  *policy.Policy
 	groups  policy.SourceGroups
 	members int
@@ -99,7 +98,7 @@ func (r *reader) root(node ast.Node) {
 	var root rootKeys
 	r.Fields(node, "the policy", r.ofPolicy(&root))
 	if !root.version {
-		r.Fault(yamltree.Pos(node), fmt.Sprintf("version: %d", Version), "a policy without version")
+		r.Fault(Pos(node), fmt.Sprintf("version: %d", Version), "a policy without version")
 	}
 	if root.groups != nil {
 		r.Fields(root.groups, "groups", map[string]func(ast.Node){"": r.group})
@@ -119,8 +118,8 @@ func (r *reader) root(node ast.Node) {
 func (r *reader) trusted(node ast.Node) {
 	seen := map[policy.Selector]policy.Pos{}
 	for _, item := range r.List(node, "trusted") {
-		if s, ok := r.selector(item, true); ok && r.once(seen, s, yamltree.Pos(item)) {
-			r.policy.Trusted = append(r.policy.Trusted, policy.TrustedPorts{Selector: s, Pos: yamltree.Pos(item)})
+		if s, ok := r.selector(item, true); ok && r.once(seen, s, Pos(item)) {
+			r.policy.Trusted = append(r.policy.Trusted, policy.TrustedPorts{Selector: s, Pos: Pos(item)})
 		}
 	}
 }
@@ -128,7 +127,7 @@ func (r *reader) trusted(node ast.Node) {
 func (r *reader) partitions(partitions ast.Node) {
 	for i, v := range r.List(partitions, "partitions") {
 		if i == policy.PartitionsMax {
-			r.Fault(yamltree.Pos(v), "fewer", "more than %d partitions", policy.PartitionsMax)
+			r.Fault(Pos(v), "fewer", "more than %d partitions", policy.PartitionsMax)
 		}
 		if r.Full() || i >= policy.PartitionsMax {
 			return
@@ -169,7 +168,7 @@ func (r *reader) membership(node ast.Node, words []string) policy.Membership {
 // group reads one entry of groups, name and selectors.
 func (r *reader) group(pair ast.Node) {
 	v := pair.(*ast.MappingValueNode)
-	g := policy.Group{Name: v.Key.(*ast.StringNode).Value, Pos: yamltree.Pos(v.Key)}
+	g := policy.Group{Name: v.Key.(*ast.StringNode).Value, Pos: Pos(v.Key)}
 	if bad := policy.BadName(g.Name); bad != "" {
 		r.Fault(g.Pos, policy.NameRule, "%s for a group", bad)
 	}
@@ -191,8 +190,8 @@ func (r *reader) group(pair ast.Node) {
 	}
 	for _, item := range r.List(ports, "group "+strconv.Quote(g.Name)) {
 		s, ok := r.selector(item, false)
-		if ok && r.once(seen, s, yamltree.Pos(item)) {
-			g.Selectors, g.At = append(g.Selectors, s), append(g.At, yamltree.Pos(item))
+		if ok && r.once(seen, s, Pos(item)) {
+			g.Selectors, g.At = append(g.Selectors, s), append(g.At, Pos(item))
 		}
 	}
 	if len(r.policy.Groups) == policy.GroupsMax {
@@ -218,7 +217,7 @@ func (r *reader) once(seen map[policy.Selector]policy.Pos, s policy.Selector, at
 }
 
 func (r *reader) partition(node ast.Node) {
-	part := policy.Partition{Pos: yamltree.Pos(node)}
+	part := policy.Partition{Pos: Pos(node)}
 	index0 := false
 	var members, ipoib, multicast ast.Node
 	keep := func(to *ast.Node) func(ast.Node) { return func(v ast.Node) { *to = v } }
@@ -282,7 +281,7 @@ func (r *reader) memberLists(node ast.Node, index0 bool) (members []policy.Membe
 	add := func(list ast.Node, as policy.Membership, index0 bool) {
 		for _, item := range r.List(list, "members") {
 			s, ok := r.selector(item, true)
-			at := yamltree.Pos(item)
+			at := Pos(item)
 			if as == policy.Both && !r.policy.AllowBoth {
 				r.Warn(at, "both acts as full, because allow_both is not true")
 			}
@@ -310,7 +309,7 @@ func (r *reader) memberLists(node ast.Node, index0 bool) (members []policy.Membe
 			"index0": func(v ast.Node) { first = r.Truth(v, "index0") },
 		})
 		if as == nil || ports == nil {
-			r.Fault(yamltree.Pos(entry), "as and ports", "an incomplete entry of members")
+			r.Fault(Pos(entry), "as and ports", "an incomplete entry of members")
 			continue
 		}
 		add(ports, r.membership(as, memberships), first)

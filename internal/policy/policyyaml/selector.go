@@ -12,7 +12,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/names"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
 // selector reads one selector; in a group a plain text is a description, in a
@@ -76,10 +75,10 @@ func (r *reader) selectorMapping(node ast.Node, inPartition bool) (s policy.Sele
 		s, ok = r.portAt(port, place)
 	}
 	if count != 1 && len(r.Faults) == faults {
-		r.Fault(yamltree.Pos(node), "exactly one of port (with or without at), at, node, description and group", "a selector with %d keys", count)
+		r.Fault(Pos(node), "exactly one of port (with or without at), at, node, description and group", "a selector with %d keys", count)
 	}
 	if ok && absent && !s.IsName() {
-		r.Fault(yamltree.Pos(node), "it with the group, or the names in it", "may_be_absent with %v", s)
+		r.Fault(Pos(node), "it with the group, or the names in it", "may_be_absent with %v", s)
 	}
 	if ok && absent {
 		if r.policy.Absentees == nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/names"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
 // tenantsMax is the most tenants of one service.
@@ -28,7 +27,7 @@ func (r *reader) services(node ast.Node) {
 
 // service reads one service; names are those of the services so far.
 func (r *reader) service(node ast.Node, names map[string]policy.Pos) {
-	s := policy.Service{Pos: yamltree.Pos(node)}
+	s := policy.Service{Pos: Pos(node)}
 	var offered, to, numbers, ipoib ast.Node
 	keep := func(to *ast.Node) func(ast.Node) { return func(v ast.Node) { *to = v } }
 	r.Fields(node, "a service", map[string]func(ast.Node){
@@ -59,13 +58,13 @@ func (r *reader) service(node ast.Node, names map[string]policy.Pos) {
 		return
 	}
 	if len(r.List(to, "to")) == 0 {
-		r.Fault(yamltree.Pos(to), "at least one partition or group", "a service to nobody")
+		r.Fault(Pos(to), "at least one partition or group", "a service to nobody")
 		return
 	}
 	seen := map[policy.Selector]policy.Pos{}
 	for _, item := range r.List(offered, "offered_by") {
-		if x, ok := r.selector(item, true); ok && r.once(seen, x, yamltree.Pos(item)) {
-			s.OfferedBy, s.At = append(s.OfferedBy, x), append(s.At, yamltree.Pos(item))
+		if x, ok := r.selector(item, true); ok && r.once(seen, x, Pos(item)) {
+			s.OfferedBy, s.At = append(s.OfferedBy, x), append(s.At, Pos(item))
 		}
 	}
 	r.tenants(&s, to)
@@ -77,7 +76,7 @@ func (r *reader) service(node ast.Node, names map[string]policy.Pos) {
 		r.ipoib(ipoib, &part)
 		s.Multicast = part.Multicast
 		if len(s.Multicast) > 0 && s.Multicast[0].Scope() != policy.ScopeLink {
-			r.Fault(yamltree.Pos(ipoib), "scope: link", "another scope for a service")
+			r.Fault(Pos(ipoib), "scope: link", "another scope for a service")
 		}
 	}
 	r.addService(s)
@@ -88,7 +87,7 @@ func (r *reader) tenants(s *policy.Service, node ast.Node) {
 	seen := map[string]policy.Pos{}
 	for i, item := range r.List(node, "to") {
 		if i == tenantsMax {
-			r.Fault(yamltree.Pos(item), "fewer", "a service to more than %d tenants", tenantsMax)
+			r.Fault(Pos(item), "fewer", "a service to more than %d tenants", tenantsMax)
 			return
 		}
 		t, ok := r.Scalar(item, "a tenant", "the name of a partition or group")
@@ -115,7 +114,7 @@ func (r *reader) numbers(s *policy.Service, node ast.Node) {
 				return
 			}
 		}
-		r.Fault(yamltree.Pos(v.Key), "a tenant that the service is offered to", "tenant %q", name)
+		r.Fault(Pos(v.Key), "a tenant that the service is offered to", "tenant %q", name)
 	}})
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
 // The words for the directions in which switch ports check keys, as OpenSM's
@@ -72,7 +71,7 @@ func (r *reader) settings(node ast.Node) {
 		"drain": r.drained,
 	})
 	if err := s.Check(); err != nil && len(r.Faults) == faults {
-		r.Fault(yamltree.Pos(node), "settings that a fabric can carry traffic with", "%v", err)
+		r.Fault(Pos(node), "settings that a fabric can carry traffic with", "%v", err)
 	}
 	r.policy.Settings = &s
 }
@@ -109,12 +108,12 @@ func (r *reader) linkLimits(node ast.Node) {
 		if r.Full() {
 			return
 		}
-		l := policy.LinkLimit{Pos: yamltree.Pos(entry)}
+		l := policy.LinkLimit{Pos: Pos(entry)}
 		faults := len(r.Faults)
 		r.Fields(entry, "an entry of links", map[string]func(ast.Node){
 			"at": func(v ast.Node) {
 				if s, ok := r.portAt(nil, v); ok {
-					l.At, l.Pos = s.At, yamltree.Pos(v)
+					l.At, l.Pos = s.At, Pos(v)
 				}
 			},
 			"width": func(v ast.Node) { l.Width = r.width(v) },

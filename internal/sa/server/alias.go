@@ -7,7 +7,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/sa/query"
 )
 
 // aliasNeeds are the components that say which block is meant.
@@ -31,7 +30,7 @@ func (s *Server) aliases(q *request) {
 		s.counts.Refused++
 		s.reply(q, sa.StatusRequestInvalid, nil)
 		return
-	case int(r.BlockNum) >= query.GUIDBlocks(&p.Info):
+	case int(r.BlockNum) >= GUIDBlocks(&p.Info):
 		s.reply(q, sa.StatusRequestInvalid, nil)
 		return
 	}

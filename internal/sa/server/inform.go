@@ -7,7 +7,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/sa/query"
 )
 
 // The values of InformInfo that take everything.
@@ -77,7 +76,7 @@ func isSecurity(n smp.TrapNumber) bool { return n >= smp.TrapBadMKey && n <= smp
 // subscriptions lists those of the asker, and to the trusted those of all ports
 // that they see.
 func (s *Server) subscriptions(q *request) {
-	match, err := query.NewMatch(q.id, q.mask, q.data)
+	match, err := NewMatch(q.id, q.mask, q.data)
 	if err != nil {
 		s.reply(q, sa.StatusRequestInvalid, nil)
 		return

@@ -4,7 +4,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/sa/visibility"
 )
 
 // Which P_Key a datagram goes with. There need not be a partition that everybody
@@ -14,7 +13,7 @@ import (
 // holds reports whether a port can have sent a packet of a partition: by the
 // policy, or, while policy and tables are not the same, because the switch port
 // before it lets the partition pass.
-func (s *Server) holds(p *visibility.Port, base ib.PKeyBase) bool {
+func (s *Server) holds(p *Port, base ib.PKeyBase) bool {
 	guard := p.Port.Peer
 	return p.Key(base).IsValid() || guard != nil && guard.FacesEnd() && guard.Enforces() && keyIn(guard, base).IsValid()
 }
@@ -33,7 +32,7 @@ func keyIn(p *observed.Port, base ib.PKeyBase) (key ib.PKey) {
 // keyTo is the key that a packet to a port is to bear, by tables as they were read
 // last: that of the partition that is asked for, while both ends have it, else of
 // the first in the port's table that reaches it from here. 0 when there is none.
-func (s *Server) keyTo(p *visibility.Port, base ib.PKeyBase) ib.PKey {
+func (s *Server) keyTo(p *Port, base ib.PKeyBase) ib.PKey {
 	self := s.view.Fabric.Self
 	if self == nil {
 		return ib.PKeyInvalid

@@ -5,7 +5,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/protocol/rmpp"
-	"github.com/ibwarden/ibwarden/internal/sa/visibility"
 )
 
 // lines hold what ports asked for and did not get yet, a line for each of them.
@@ -41,7 +40,7 @@ type job struct {
 	head [rmpp.HeadSize]byte
 	t    table
 	w    walker
-	view *visibility.View // in which it was begun
+	view *View // in which it was begun
 }
 
 // walker is a query that can be answered in turns. What is left of its budget

@@ -9,7 +9,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
-	"github.com/ibwarden/ibwarden/internal/sa/visibility"
 )
 
 // members answers requests for MCMemberRecords.
@@ -32,7 +31,7 @@ func (s *Server) members(q *request) {
 // memberPort is the port that a request to join or leave is about. Only the port
 // itself may ask for it, where the profile does not restrict that another port of
 // its node, or who may for others.
-func (s *Server) memberPort(q *request, r *sa.MCMemberRecord) (*visibility.Port, mad.Status) {
+func (s *Server) memberPort(q *request, r *sa.MCMemberRecord) (*Port, mad.Status) {
 	if !q.mask.Has(sa.MCMemberRecordPortGID) {
 		return nil, sa.StatusInsufficientComponents
 	}
@@ -126,7 +125,7 @@ func (s *Server) findMembers(q *request, r *sa.MCMemberRecord) {
 
 // memberFinder answers queries for MCMemberRecords.
 type memberFinder struct {
-	asker  visibility.Asker
+	asker  Asker
 	mask   sa.ComponentMask
 	want   sa.MCMemberRecord
 	budget int

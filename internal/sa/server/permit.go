@@ -8,7 +8,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
-	"github.com/ibwarden/ibwarden/internal/sa/visibility"
 )
 
 // open are the attributes and methods that any port may ask for in the profiles
@@ -48,7 +47,7 @@ func (s *Server) permits(q *request) mad.Status {
 // trust is what a port is trusted with: by the SA_Key with what is kept from
 // others about the ports that it sees; by the policy, or as the manager's own,
 // with everything about every port.
-func (s *Server) trust(p *visibility.Port, keyed bool) (trusted, all bool) {
+func (s *Server) trust(p *Port, keyed bool) (trusted, all bool) {
 	named := !p.Contested && (s.view.Trusted[p.GUID] || s.config.Profile >= protect.Tenant && p.Port == s.view.Fabric.Self)
 	return keyed || named, named
 }
@@ -57,7 +56,7 @@ func (s *Server) trust(p *visibility.Port, keyed bool) (trusted, all bool) {
 // is trusted and sees that port. The manager's own port is not trusted with it without
 // the SA_Key: it shares a partition with every port, so that the key of a packet cannot
 // prove that it sent the packet.
-func (s *Server) mayProxy(q *request, p *visibility.Port) bool {
+func (s *Server) mayProxy(q *request, p *Port) bool {
 	return p != nil && q.Sees(p) && (q.keyed || s.view.Trusted[q.Port.GUID])
 }
 

@@ -5,21 +5,20 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
-	"github.com/ibwarden/ibwarden/internal/sa/query"
 )
 
 // find answers queries about the subnet.
 func (s *Server) find(q *request) {
-	s.inTurns(q, s.newTable(q), &finder{query.Query{
+	s.inTurns(q, s.newTable(q), &finder{Query{
 		Asker: q.Asker, ID: q.id, Modifier: q.modifier(), Mask: q.mask, Data: slices.Clone(q.data), Budget: q.budget,
-		Walk: query.Walk{Most: s.config.Limits.Turn},
+		Walk: Walk{Most: s.config.Limits.Turn},
 	}})
 }
 
-type finder struct{ query.Query }
+type finder struct{ Query }
 
 func (f *finder) turn(s *Server, t *table) (mad.Status, int, bool) {
-	status := query.Find(&s.subject, &f.Query, t.add)
+	status := Find(&s.subject, &f.Query, t.add)
 	return status, f.Budget, f.Walk.More()
 }
 
@@ -36,7 +35,7 @@ func (s *Server) pathQuery(q *request) (*pathFinder, bool) {
 		x = new(pathFinder)
 	}
 	x.Asker, x.Mask, x.Budget, x.One, x.Own = q.Asker, q.mask, q.budget, q.method == mad.MethodGet, s.restricts(q)
-	x.Walk = query.Walk{Most: s.config.Limits.Turn}
+	x.Walk = Walk{Most: s.config.Limits.Turn}
 	if x.Want.UnmarshalBinary(q.data) != nil {
 		s.reply(q, sa.StatusRequestInvalid, nil)
 		return nil, false
@@ -45,10 +44,10 @@ func (s *Server) pathQuery(q *request) (*pathFinder, bool) {
 }
 
 // pathFinder answers queries for PathRecords.
-type pathFinder struct{ query.PathQuery }
+type pathFinder struct{ PathQuery }
 
 func (f *pathFinder) turn(s *Server, t *table) (mad.Status, int, bool) {
-	status := query.Paths(&s.subject, &f.PathQuery, func(r *sa.PathRecord) bool { return s.addPath(r, t) })
+	status := Paths(&s.subject, &f.PathQuery, func(r *sa.PathRecord) bool { return s.addPath(r, t) })
 	return status, f.Budget, f.Walk.More()
 }
 
@@ -65,8 +64,8 @@ func (s *Server) paths(q *request) {
 
 // multiPaths answers queries for paths between many ports.
 func (s *Server) multiPaths(q *request) {
-	x := &multiFinder{query.MultiQuery{
-		Asker: q.Asker, Mask: q.mask, Budget: q.budget, Own: s.restricts(q), Walk: query.Walk{Most: s.config.Limits.Turn},
+	x := &multiFinder{MultiQuery{
+		Asker: q.Asker, Mask: q.mask, Budget: q.budget, Own: s.restricts(q), Walk: Walk{Most: s.config.Limits.Turn},
 	}}
 	if x.Want.UnmarshalBinary(q.data) != nil {
 		s.reply(q, sa.StatusRequestInvalid, nil)
@@ -75,10 +74,10 @@ func (s *Server) multiPaths(q *request) {
 	s.inTurns(q, s.newTable(q), x)
 }
 
-type multiFinder struct{ query.MultiQuery }
+type multiFinder struct{ MultiQuery }
 
 func (f *multiFinder) turn(s *Server, t *table) (mad.Status, int, bool) {
-	status := query.MultiPaths(&s.subject, &f.MultiQuery, func(r *sa.PathRecord) bool { return s.addPath(r, t) })
+	status := MultiPaths(&s.subject, &f.MultiQuery, func(r *sa.PathRecord) bool { return s.addPath(r, t) })
 	return status, f.Budget, f.Walk.More()
 }
 
@@ -92,7 +91,7 @@ func (s *Server) trace(q *request) {
 type tracer struct{ *pathFinder }
 
 func (f *tracer) turn(s *Server, t *table) (mad.Status, int, bool) {
-	status := query.Trace(&s.subject, &f.PathQuery, func(r *sa.TraceRecord) bool {
+	status := Trace(&s.subject, &f.PathQuery, func(r *sa.TraceRecord) bool {
 		b, err := r.AppendBinary(nil)
 		return err != nil || t.add(b)
 	})

@@ -10,7 +10,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/sa/visibility"
 )
 
 // report is one notice on its way to one subscriber.
@@ -60,7 +59,7 @@ func (s *Server) Notice(now time.Duration, n smp.Notice, sender ib.LID) {
 	if p := s.view.At(n.IssuerLID); p != nil {
 		issuer = p.GID
 	}
-	s.tell(now, n, issuer, func(a visibility.Asker) bool {
+	s.tell(now, n, issuer, func(a Asker) bool {
 		if port := subjectPort(&n, subject); port != nil {
 			return s.view.SeesPort(a, port)
 		}
@@ -69,7 +68,7 @@ func (s *Server) Notice(now time.Duration, n smp.Notice, sender ib.LID) {
 }
 
 // subjectPort is the port of a switch that a notice is about, or nil.
-func subjectPort(n *smp.Notice, subject *visibility.Port) *observed.Port {
+func subjectPort(n *smp.Notice, subject *Port) *observed.Port {
 	details, ok := n.TypedDetails()
 	if d, about := details.(*smp.PortDetails); ok && about && subject.Node.Switch != nil {
 		return subject.Node.Port(d.Port)
@@ -101,19 +100,19 @@ type telling struct {
 	n      smp.Notice
 	issuer ib.GID
 	data   []byte
-	may    func(visibility.Asker) bool
+	may    func(Asker) bool
 	last   uint64 // the subscription that was told last
 }
 
 // tell sends a notice to every subscriber that wants it and may have it.
-func (s *Server) tell(now time.Duration, n smp.Notice, issuer ib.GID, may func(visibility.Asker) bool) {
+func (s *Server) tell(now time.Duration, n smp.Notice, issuer ib.GID, may func(Asker) bool) {
 	if t, ok := newTelling(n, issuer, may); ok {
 		s.tellSome(now, &t, len(s.store.subscriptions))
 	}
 }
 
 // newTelling is not ok when a device sent what does not fit its fields.
-func newTelling(n smp.Notice, issuer ib.GID, may func(visibility.Asker) bool) (telling, bool) {
+func newTelling(n smp.Notice, issuer ib.GID, may func(Asker) bool) (telling, bool) {
 	notice := sa.Notice{Notice: n, IssuerGID: issuer}
 	data, err := notice.AppendBinary(nil)
 	return telling{n: n, issuer: issuer, data: data, may: may}, err == nil
@@ -135,7 +134,7 @@ func (s *Server) tellSome(now time.Duration, t *telling, most int) (done bool) {
 			continue
 		}
 		trusted, all := s.trust(p, x.Trusted)
-		if !x.wants(&t.n, t.issuer, trusted) || !t.may(visibility.Asker{Port: p, Trusted: trusted, All: all}) {
+		if !x.wants(&t.n, t.issuer, trusted) || !t.may(Asker{Port: p, Trusted: trusted, All: all}) {
 			continue
 		}
 		l := &s.config.Limits
@@ -271,7 +270,7 @@ func (s *Server) selfLID() (ib.LID, ib.GID) {
 }
 
 // own is an event of the server's own.
-func (s *Server) own(number smp.TrapNumber, gid ib.GID, may func(visibility.Asker) bool) (telling, bool) {
+func (s *Server) own(number smp.TrapNumber, gid ib.GID, may func(Asker) bool) (telling, bool) {
 	lid, issuer := s.selfLID()
 	n, err := smp.NewTrap(number, smp.ProducerClassManager, lid, &smp.GIDDetails{GID: gid})
 	if err != nil {
@@ -281,7 +280,7 @@ func (s *Server) own(number smp.TrapNumber, gid ib.GID, may func(visibility.Aske
 }
 
 // tellOwn tells of an event of the server's own at once.
-func (s *Server) tellOwn(now time.Duration, number smp.TrapNumber, gid ib.GID, may func(visibility.Asker) bool) {
+func (s *Server) tellOwn(now time.Duration, number smp.TrapNumber, gid ib.GID, may func(Asker) bool) {
 	if t, ok := s.own(number, gid, may); ok {
 		s.tellSome(now, &t, len(s.store.subscriptions))
 	}
@@ -289,21 +288,21 @@ func (s *Server) tellOwn(now time.Duration, number smp.TrapNumber, gid ib.GID, m
 
 // reportPorts tells of ports that came and went between two subnets. Of one that
 // went those learn who saw it.
-func (s *Server) reportPorts(now time.Duration, old *visibility.View) {
+func (s *Server) reportPorts(now time.Duration, old *View) {
 	if len(s.store.subscriptions) == 0 {
 		return
 	}
 	for _, p := range old.Ports {
 		if s.view.Owner(p.GUID) == nil && old.Owner(p.GUID) == p {
-			s.tellOwn(now, smp.TrapGIDOutOfService, p.GID, func(a visibility.Asker) bool {
+			s.tellOwn(now, smp.TrapGIDOutOfService, p.GID, func(a Asker) bool {
 				was := old.Owner(a.Port.GUID)
-				return was != nil && visibility.Asker{Port: was, All: a.All}.Sees(p)
+				return was != nil && Asker{Port: was, All: a.All}.Sees(p)
 			})
 		}
 	}
 	for _, p := range s.view.Ports {
 		if old.Owner(p.GUID) == nil && s.view.Owner(p.GUID) == p {
-			s.tellOwn(now, smp.TrapGIDInService, p.GID, func(a visibility.Asker) bool { return a.Sees(p) })
+			s.tellOwn(now, smp.TrapGIDInService, p.GID, func(a Asker) bool { return a.Sees(p) })
 		}
 	}
 }
@@ -319,7 +318,7 @@ func (s *Server) groupTellings() (out []telling) {
 		if e.Deleted {
 			number = smp.TrapMulticastGroupDeleted
 		}
-		if t, ok := s.own(number, e.MGID, func(a visibility.Asker) bool { return a.Knows(e.Partition) }); ok {
+		if t, ok := s.own(number, e.MGID, func(a Asker) bool { return a.Knows(e.Partition) }); ok {
 			out = append(out, t)
 		}
 	}

@@ -9,13 +9,11 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/internal/protocol/rmpp"
-	"github.com/ibwarden/ibwarden/internal/sa/query"
-	"github.com/ibwarden/ibwarden/internal/sa/visibility"
 )
 
 // request is one that is being answered.
 type request struct {
-	visibility.Asker
+	Asker
 	now    time.Duration
 	from   mad.Address
 	head   *[rmpp.HeadSize]byte
@@ -163,7 +161,7 @@ func (s *Server) supports(q *request) mad.Status {
 		return mad.StatusUnsupportedMethod
 	}
 	reads := q.method == mad.MethodGet || q.method == mad.MethodGetTable
-	if query.Knows(q.id) && (reads || q.id == sa.AttrGUIDInfoRecord && s.config.AliasGUIDs && q.method != mad.MethodGetMulti && q.method != mad.MethodGetTraceTable) {
+	if Knows(q.id) && (reads || q.id == sa.AttrGUIDInfoRecord && s.config.AliasGUIDs && q.method != mad.MethodGetMulti && q.method != mad.MethodGetTraceTable) {
 		return mad.StatusOK
 	}
 	if q.id != sa.AttrGUIDInfoRecord {

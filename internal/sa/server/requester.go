@@ -8,7 +8,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/protocol/rmpp"
-	"github.com/ibwarden/ibwarden/internal/sa/visibility"
 )
 
 // requester is what is kept about a port that asks.
@@ -63,7 +62,7 @@ func (s *Server) requesterAt(now time.Duration, lid ib.LID) *requester {
 	return s.requester(now, p)
 }
 
-func (s *Server) requester(now time.Duration, p *visibility.Port) *requester {
+func (s *Server) requester(now time.Duration, p *Port) *requester {
 	r := s.byPort[p.Index]
 	if r == nil {
 		r = s.askers[p.GUID]

@@ -12,22 +12,20 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed/group"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/rmpp"
-	"github.com/ibwarden/ibwarden/internal/sa/query"
-	"github.com/ibwarden/ibwarden/internal/sa/visibility"
 )
 
 // Server is subnet administration.
 type Server struct {
 	config  Config
-	view    *visibility.View // nil while this manager is not master
-	partial bool             // observed.Subnet.Partial
-	subject query.Subject
+	view    *View // nil while this manager is not master
+	partial bool  // observed.Subnet.Partial
+	subject Subject
 	groups  *group.Set
 	store   store
 	rmpp    *rmpp.Endpoint[mad.Address]
 	long    long
 	askers  map[ib.PortGUID]*requester
-	byPort  []*requester // those of askers, by visibility.Port.Index, as they come
+	byPort  []*requester // those of askers, by Port.Index, as they come
 	nobody  requester    // all of those who have no port
 	lines   lines
 	held    heldJoins
@@ -59,7 +57,7 @@ func New(c Config) *Server {
 		reports: newReports(),
 	}
 	s.rmpp = rmpp.NewBy(c.Limits.RMPP, s.senderOf)
-	s.subject = query.Subject{Groups: s.groups, Aliases: s.aliasesOf, Owner: s.ownerOf, NoKeys: c.Profile != protect.None}
+	s.subject = Subject{Groups: s.groups, Aliases: s.aliasesOf, Owner: s.ownerOf, NoKeys: c.Profile != protect.None}
 	return s
 }
 
@@ -87,7 +85,7 @@ func (s *Server) Groups() *group.Set { return s.groups }
 // nobody goes, and a query that finds nothing in it is answered with BUSY.
 func (s *Server) SetSubnet(now time.Duration, x observed.Subnet) (errs []error) {
 	old := s.view
-	s.view = visibility.After(old, x)
+	s.view = After(old, x)
 	s.subject.View, s.partial = s.view, x.Partial
 	s.byPort = make([]*requester, len(s.view.Ports))
 	if x.Partial {

@@ -7,8 +7,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
-	"github.com/ibwarden/ibwarden/internal/sa/query"
-	"github.com/ibwarden/ibwarden/internal/sa/visibility"
 )
 
 // services answers requests for ServiceRecords.
@@ -31,7 +29,7 @@ func (s *Server) services(q *request) {
 // findServices lists the services that the asker may use: in a partition of
 // both, and on a port that it sees by that.
 func (s *Server) findServices(q *request) {
-	match, err := query.NewMatch(q.id, q.mask, q.data)
+	match, err := NewMatch(q.id, q.mask, q.data)
 	if err != nil {
 		s.reply(q, sa.StatusRequestInvalid, nil)
 		return
@@ -41,9 +39,9 @@ func (s *Server) findServices(q *request) {
 
 // serviceFinder answers queries for ServiceRecords.
 type serviceFinder struct {
-	asker  visibility.Asker
+	asker  Asker
 	now    time.Duration
-	match  *query.Match
+	match  *Match
 	budget int
 	last   uint64 // of the service that the last turn ended with
 }
@@ -74,7 +72,7 @@ func (f *serviceFinder) turn(s *Server, t *table) (mad.Status, int, bool) {
 }
 
 // seesService reports whether an asker may learn of a service.
-func (s *Server) seesService(a visibility.Asker, x *Service) bool {
+func (s *Server) seesService(a Asker, x *Service) bool {
 	p := s.view.Owner(x.Port)
 	if p == nil || !a.Sees(p) {
 		return false

@@ -10,7 +10,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
-	"github.com/ibwarden/ibwarden/internal/sa/visibility"
 )
 
 // State is what outlives a server.
@@ -156,7 +155,7 @@ func (s *store) unlist(x *Subscription) {
 
 // prune drops what belongs to ports that are gone or lost the partition. Reports to a port
 // that has another LID now go there.
-func (s *store) prune(v *visibility.View) (changed bool) {
+func (s *store) prune(v *View) (changed bool) {
 	moved, before := false, len(s.services)+len(s.subscriptions)+len(s.aliases)
 	s.dropServices(func(x *Service) bool {
 		p := v.Owner(x.Port)

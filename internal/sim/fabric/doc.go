@@ -81,4 +81,13 @@
 //
 // A Fabric is not safe for concurrent use. Hooks run inside Step and must not
 // call back into the Fabric, except for functions given to At.
+//
+// Recorder writes the packets that end ports of a simulated fabric send and receive to
+// a capture file. Data and Management are hooks for every packet (Config.DataTrace,
+// Config.Trace).
+//
+// A data packet is written once, as it leaves the node that sent it, byte by byte as on that
+// link, whatever its outcome. An SMP, which travels without packet headers in the fabric, is
+// written when an agent or a manager receives it, with the headers that it would have there;
+// a lost one is not written. Nothing is written after an error.
 package fabric

@@ -8,20 +8,20 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/packet"
-	"github.com/ibwarden/ibwarden/internal/sim/record"
+	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
 
 // recorder writes datagrams to a capture file, as the packets that they would
 // be at the ports of the clients, and the data packets of end nodes.
 type recorder struct {
-	*record.Recorder
+	*fabric.Recorder
 	buffered *bufio.Writer
 }
 
 func newRecorder(w io.Writer, start time.Time) (*recorder, error) {
 	r := &recorder{buffered: bufio.NewWriter(w)}
 	var err error
-	if r.Recorder, err = record.New(r.buffered, start); err != nil {
+	if r.Recorder, err = fabric.NewRecorder(r.buffered, start); err != nil {
 		return nil, err
 	}
 	return r, r.flush()

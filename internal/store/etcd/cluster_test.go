@@ -10,21 +10,20 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/ibwarden/ibwarden/internal/store"
-	"github.com/ibwarden/ibwarden/test/etcdtest"
 	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 const (
-	members   = etcdtest.Members
-	startWait = etcdtest.StartWait
+	members   = storetest.Members
+	startWait = storetest.StartWait
 )
 
 // cluster is a real etcd cluster, and the stores in it.
-type cluster struct{ *etcdtest.Cluster }
+type cluster struct{ *storetest.Cluster }
 
 func startCluster(t testing.TB, args ...string) cluster {
 	t.Helper()
-	return cluster{etcdtest.Start(t, args...)}
+	return cluster{storetest.StartEtcd(t, args...)}
 }
 
 func (c cluster) open(t testing.TB, prefix string) *Store {

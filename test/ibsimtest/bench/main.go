@@ -3,7 +3,10 @@
 // It prints wall time, CPU time and peak memory of every run, the medians, and
 // the ratios of ibwarden to OpenSM; and how long ibwarden takes for the same
 // topology on its own simulated fabric. Then one host moves to another tenant
-// and back, on one ibsim, under each manager. scripts/bench-opensm runs it.
+// and back, on one ibsim, under each manager. Last, each subnet administration
+// answers PathRecord queries of hosts of one fabric, in turn, each on its own ibsim
+// and through the same sockets: queries answered per second of wall time and per
+// second of the manager's CPU time, and the latency. scripts/bench-opensm runs it.
 package main
 
 import (
@@ -32,19 +35,33 @@ const runTime = 10 * time.Minute
 
 func main() {
 	rounds := flag.Int("rounds", 3, "how often each program runs on each fabric")
+	seconds := flag.Int("seconds", 4, "how long each round asks for paths")
 	ibwarden := flag.String("ibwarden", "bin/ibwarden", "the ibwarden to measure")
-	only := flag.String("only", "", "measure nothing but this: up, or move")
+	only := flag.String("only", "", "measure nothing but this: up, move, or paths")
 	flag.Parse()
-	topologies := fabrics
+	topologies, asked := fabrics, pathsFabrics
 	if flag.NArg() > 0 {
-		topologies = flag.Args()
+		topologies, asked = flag.Args(), flag.Args()
 	}
-	for _, spec := range topologies {
-		if err := compare(spec, *ibwarden, *rounds, *only); err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-			os.Exit(1)
+	if err := run(topologies, asked, *ibwarden, *rounds, time.Duration(*seconds)*time.Second, *only); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// run measures what is named, or all: bring-ups and moves on topologies, paths on asked.
+func run(topologies, asked []string, ibwarden string, rounds int, d time.Duration, only string) error {
+	if only != "paths" {
+		for _, spec := range topologies {
+			if err := compare(spec, ibwarden, rounds, only); err != nil {
+				return err
+			}
 		}
 	}
+	if only == "" || only == "paths" {
+		return benchPaths(asked, ibwarden, rounds, d)
+	}
+	return nil
 }
 
 // contender is a program that brings up a fabric.

@@ -16,7 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
-	"github.com/ibwarden/ibwarden/internal/judge/why"
+	"github.com/ibwarden/ibwarden/internal/judge/reach"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
@@ -31,7 +31,7 @@ type WhySource struct {
 	// Read reads a fabric or a file.
 	Read func(*cobra.Command, sweep.Options) (*snapshot.Snapshot, error)
 	// View is what the policy of --policy says of partitions.
-	View func(*cobra.Command, *observed.Fabric) (why.View, error)
+	View func(*cobra.Command, *observed.Fabric) (reach.View, error)
 	// Help says how a fabric is named.
 	Help string
 }
@@ -60,7 +60,7 @@ func (f *whyFlags) check() error {
 }
 
 // view reads a fabric or a file.
-func (f *whyFlags) view(c *cobra.Command) (snap *snapshot.Snapshot, v why.View, err error) {
+func (f *whyFlags) view(c *cobra.Command) (snap *snapshot.Snapshot, v reach.View, err error) {
 	if snap, err = f.source.Read(c, sweep.Options{Forwarding: true, QoS: true}); err == nil {
 		v, err = f.source.View(c, snap.Fabric)
 	}
@@ -98,7 +98,7 @@ members of partitions that they see.
 			} else {
 				err = servicecmd.PrintAnswer(c.OutOrStdout(), &a)
 			}
-			if err == nil && a.Cause != why.CauseTalk.String() {
+			if err == nil && a.Cause != reach.CauseTalk.String() {
 				err = errCannotTalk
 			}
 			if err != nil {
@@ -197,7 +197,7 @@ func (f *whyFlags) peers(c *cobra.Command, name string) ([]views.Peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := why.ReachOf(snap.Fabric, p, v)
+	r := reach.ReachOf(snap.Fabric, p, v)
 	if r.Unknown > 0 {
 		fmt.Fprintf(c.ErrOrStderr(), "ibwarden: %s may be missing: not every table was read\n", terminal.Count(r.Unknown, "port"))
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api/client"
 	"github.com/ibwarden/ibwarden/internal/api/listen"
-	"github.com/ibwarden/ibwarden/internal/app/cli/tui"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 )
 
 // more is what the service answers to top beside what answers has. A host has called itself evil.
@@ -34,7 +34,7 @@ var more = map[string]string{
 var topNow = time.Date(2001, 9, 9, 1, 46, 45, 0, time.UTC)
 
 // opened is top on the service of these tests, at the size of a terminal, with the first screen answered.
-func opened(t *testing.T, width, height int, instead map[string]string) (*recorder, *tui.Model) {
+func opened(t *testing.T, width, height int, instead map[string]string) (*recorder, *terminal.Model) {
 	t.Helper()
 	s, address := recording(t)
 	s.instead = instead
@@ -53,7 +53,7 @@ func opened(t *testing.T, width, height int, instead map[string]string) (*record
 	return s, m
 }
 
-func answered(m *tui.Model) {
+func answered(m *terminal.Model) {
 	for {
 		r, some := m.Wants()
 		if !some {
@@ -65,7 +65,7 @@ func answered(m *tui.Model) {
 
 // drawn is a screen with a frame, so that the size is seen; without where the service is, and with
 // empty lines counted.
-func drawn(m *tui.Model, width int) string {
+func drawn(m *terminal.Model, width int) string {
 	var b strings.Builder
 	empty := 0
 	for _, line := range m.Draw() {

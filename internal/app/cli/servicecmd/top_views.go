@@ -18,7 +18,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api/client"
 	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
-	"github.com/ibwarden/ibwarden/internal/app/cli/tui"
 )
 
 const (
@@ -37,8 +36,8 @@ type source struct {
 }
 
 // model is what `ibwarden top` shows.
-func (s *source) model(interval time.Duration) *tui.Model {
-	return &tui.Model{Interval: interval, Head: s.heading, Why: s.why, Tabs: []*tui.View{
+func (s *source) model(interval time.Duration) *terminal.Model {
+	return &terminal.Model{Interval: interval, Head: s.heading, Why: s.why, Tabs: []*terminal.View{
 		{Name: "overview", Read: s.overview}, s.tenants(), s.hosts("hosts", "", nil), s.links(),
 		s.counters("load", views.BySends), s.counters("errors", views.ByErrors), s.history(), s.waiting(), s.happened(),
 	}}
@@ -48,18 +47,18 @@ func (s *source) model(interval time.Duration) *tui.Model {
 func refusal(err error) error {
 	var p *api.Problem
 	if errors.As(err, &p) {
-		return &tui.Refusal{Text: p.Detail, Forbidden: p.Status == http.StatusForbidden}
+		return &terminal.Refusal{Text: p.Detail, Forbidden: p.Status == http.StatusForbidden}
 	}
 	return err
 }
 
-func (s *source) heading(ctx context.Context) (h tui.Heading, err error) {
+func (s *source) heading(ctx context.Context) (h terminal.Heading, err error) {
 	one, err := client.Whole[api.Single[views.Status]](ctx, s.to, "/status", nil)
 	if err != nil {
 		return h, err
 	}
 	s.status = one.Item
-	h = tui.Heading{Verdict: one.Item.Verdict, Good: one.Item.Holds, How: "proved", At: one.Item.ReadAt, Provider: one.Item.Fabric != nil}
+	h = terminal.Heading{Verdict: one.Item.Verdict, Good: one.Item.Holds, How: "proved", At: one.Item.ReadAt, Provider: one.Item.Fabric != nil}
 	if at := one.Item.CheckedAt; at != nil {
 		h.How, h.At = "checked", *at
 	}
@@ -69,7 +68,7 @@ func (s *source) heading(ctx context.Context) (h tui.Heading, err error) {
 	if h.Provider {
 		o := Overview{}
 		o.Managers, err = client.All[views.SubnetManager](ctx, s.to, "/managers", nil)
-		if !errors.As(refusal(err), new(*tui.Refusal)) && err != nil {
+		if !errors.As(refusal(err), new(*terminal.Refusal)) && err != nil {
 			return h, err
 		}
 		for _, m := range o.masters() {
@@ -81,13 +80,13 @@ func (s *source) heading(ctx context.Context) (h tui.Heading, err error) {
 }
 
 // list is a view of a list of the service.
-func list[T any](s *source, name, path string, query url.Values, columns []tui.Column, row func(T) tui.Row) *tui.View {
-	return &tui.View{Name: name, Title: name, Columns: columns, Read: func(ctx context.Context, cursor string) (tui.Page, error) {
+func list[T any](s *source, name, path string, query url.Values, columns []terminal.Column, row func(T) terminal.Row) *terminal.View {
+	return &terminal.View{Name: name, Title: name, Columns: columns, Read: func(ctx context.Context, cursor string) (terminal.Page, error) {
 		return page(ctx, s, path, query, cursor, row)
 	}}
 }
 
-func page[T any](ctx context.Context, s *source, path string, query url.Values, cursor string, row func(T) tui.Row) (p tui.Page, err error) {
+func page[T any](ctx context.Context, s *source, path string, query url.Values, cursor string, row func(T) terminal.Row) (p terminal.Page, err error) {
 	q := maps.Clone(query)
 	if q == nil {
 		q = url.Values{}
@@ -105,15 +104,15 @@ func page[T any](ctx context.Context, s *source, path string, query url.Values, 
 }
 
 // textOf is the page of a text.
-func textOf(b *bytes.Buffer) tui.Page {
-	return tui.TextPage(strings.Split(strings.TrimRight(b.String(), "\n"), "\n"))
+func textOf(b *bytes.Buffer) terminal.Page {
+	return terminal.TextPage(strings.Split(strings.TrimRight(b.String(), "\n"), "\n"))
 }
 
 // overview is what is printed where the output is no terminal, without what the heading says.
-func (s *source) overview(ctx context.Context, _ string) (tui.Page, error) {
+func (s *source) overview(ctx context.Context, _ string) (terminal.Page, error) {
 	x := screen{status: s.status, events: s.events}
 	if err := x.fill(ctx, s.to); err != nil {
-		return tui.Page{}, refusal(err)
+		return terminal.Page{}, refusal(err)
 	}
 	s.events = x.events
 	var b bytes.Buffer
@@ -121,10 +120,10 @@ func (s *source) overview(ctx context.Context, _ string) (tui.Page, error) {
 	return textOf(&b), err
 }
 
-func (s *source) tenants() *tui.View {
-	return list(s, "tenants", "/tenants", nil, []tui.Column{{Name: "tenant"}, {Name: "partitions", Right: true}, {Name: "ports", Right: true},
+func (s *source) tenants() *terminal.View {
+	return list(s, "tenants", "/tenants", nil, []terminal.Column{{Name: "tenant"}, {Name: "partitions", Right: true}, {Name: "ports", Right: true},
 		{Name: "keys"}, {Name: "changed", Right: true}, {Name: "removals", Wide: topText}, {Name: "labels", Wide: topText},
-	}, func(t api.Tenant) tui.Row {
+	}, func(t api.Tenant) terminal.Row {
 		removals, labels, keys := "at once", []string{}, ""
 		if t.ApproveRemovals {
 			removals = "approved by a second person"
@@ -135,21 +134,21 @@ func (s *source) tenants() *tui.View {
 		if t.Keys != nil {
 			keys = fmt.Sprintf("%s-%s", t.Keys.First, t.Keys.Last)
 		}
-		return tui.Row{ID: t.Name, Cells: []any{t.Name, t.Partitions, t.Ports, keys, t.Changed, removals, strings.Join(labels, " ")},
-			Open: func() *tui.View { return s.hosts(t.Name, t.Name, url.Values{"owner": {t.Name}}) }}
+		return terminal.Row{ID: t.Name, Cells: []any{t.Name, t.Partitions, t.Ports, keys, t.Changed, removals, strings.Join(labels, " ")},
+			Open: func() *terminal.View { return s.hosts(t.Name, t.Name, url.Values{"owner": {t.Name}}) }}
 	})
 }
 
 // hosts are the end ports of a tenant, or all.
-func (s *source) hosts(name, title string, query url.Values) *tui.View {
-	v := list(s, name, "/ports", query, []tui.Column{{Name: "host"}, {Name: "port", Right: true}, {Name: "owner"}, {Name: "lid", Right: true}, {Name: "state"},
+func (s *source) hosts(name, title string, query url.Values) *terminal.View {
+	v := list(s, name, "/ports", query, []terminal.Column{{Name: "host"}, {Name: "port", Right: true}, {Name: "owner"}, {Name: "lid", Right: true}, {Name: "state"},
 		{Name: "partitions"}, {Name: "guid", Wide: topText}, {Name: "switch", Wide: topMore}, {Name: "its port", Wide: topMore, Right: true},
-	}, func(p views.Port) tui.Row {
-		r := tui.Row{ID: p.GUID, Port: tui.Port{GUID: p.GUID, Name: p.Node}, Open: func() *tui.View { return s.host(tui.Port{GUID: p.GUID, Name: p.Node}) }}
+	}, func(p views.Port) terminal.Row {
+		r := terminal.Row{ID: p.GUID, Port: terminal.Port{GUID: p.GUID, Name: p.Node}, Open: func() *terminal.View { return s.host(terminal.Port{GUID: p.GUID, Name: p.Node}) }}
 		if !p.Found {
-			p.State, p.Node, r.Tone, r.Port.Name = "not found", p.GUID, tui.Warn, p.GUID
+			p.State, p.Node, r.Tone, r.Port.Name = "not found", p.GUID, terminal.Warn, p.GUID
 		} else if p.State != "Active" {
-			r.Tone = tui.Warn
+			r.Tone = terminal.Warn
 		}
 		r.Cells = []any{p.Node, p.Number, p.Owner, p.LID, p.State, strings.Join(p.Partitions, " "), p.GUID, p.Switch, p.SwitchPort}
 		return r
@@ -159,13 +158,13 @@ func (s *source) hosts(name, title string, query url.Values) *tui.View {
 }
 
 // host is an end port: what it is, above whom it can talk with.
-func (s *source) host(port tui.Port) *tui.View {
-	v := &tui.View{Title: port.Name, About: port, Columns: []tui.Column{{Name: "can talk with"}, {Name: "lid", Right: true}, {Name: "talks"}, {Name: "over"}, {Name: "guid", Wide: topText}}}
-	v.Read = func(ctx context.Context, cursor string) (tui.Page, error) {
-		p, err := page(ctx, s, "/peers", url.Values{"port": {port.GUID}}, cursor, func(x views.Peer) tui.Row {
-			talks, tone, over := "yes", tui.Plain, []string{}
+func (s *source) host(port terminal.Port) *terminal.View {
+	v := &terminal.View{Title: port.Name, About: port, Columns: []terminal.Column{{Name: "can talk with"}, {Name: "lid", Right: true}, {Name: "talks"}, {Name: "over"}, {Name: "guid", Wide: topText}}}
+	v.Read = func(ctx context.Context, cursor string) (terminal.Page, error) {
+		p, err := page(ctx, s, "/peers", url.Values{"port": {port.GUID}}, cursor, func(x views.Peer) terminal.Row {
+			talks, tone, over := "yes", terminal.TonePlain, []string{}
 			if !x.Talks {
-				talks, tone = "no", tui.Warn
+				talks, tone = "no", terminal.Warn
 			}
 			for _, o := range x.Over {
 				words := o.PKey + " " + o.Name
@@ -176,8 +175,8 @@ func (s *source) host(port tui.Port) *tui.View {
 				}
 				over = append(over, words)
 			}
-			peer := tui.Port{GUID: x.GUID, Name: x.Name}
-			return tui.Row{ID: x.GUID, Port: peer, Tone: tone, Cells: []any{x.Name, x.LID, talks, strings.Join(over, ", "), x.GUID}, Open: func() *tui.View { return s.host(peer) }}
+			peer := terminal.Port{GUID: x.GUID, Name: x.Name}
+			return terminal.Row{ID: x.GUID, Port: peer, Tone: tone, Cells: []any{x.Name, x.LID, talks, strings.Join(over, ", "), x.GUID}, Open: func() *terminal.View { return s.host(peer) }}
 		})
 		if err == nil && cursor == "" {
 			p.Head, err = s.describe(ctx, port.GUID)
@@ -221,11 +220,11 @@ func notThere(err error) error {
 	return refusal(err)
 }
 
-func (s *source) why(a, b tui.Port) *tui.View {
-	return &tui.View{Title: "why " + a.Name + ", " + b.Name, Read: func(ctx context.Context, _ string) (tui.Page, error) {
+func (s *source) why(a, b terminal.Port) *terminal.View {
+	return &terminal.View{Title: "why " + a.Name + ", " + b.Name, Read: func(ctx context.Context, _ string) (terminal.Page, error) {
 		x, _, err := client.Get[views.Answer](ctx, s.to, "/why", url.Values{"from": {a.GUID}, "to": {b.GUID}})
 		if err != nil {
-			return tui.Page{}, refusal(err)
+			return terminal.Page{}, refusal(err)
 		}
 		var out bytes.Buffer
 		fmt.Fprintf(&out, "%s to %s, as read at %s\n\n", x.From.Name, x.To.Name, x.ReadAt.UTC().Format(time.DateTime))
@@ -234,13 +233,13 @@ func (s *source) why(a, b tui.Port) *tui.View {
 	}}
 }
 
-func (s *source) links() *tui.View {
-	v := list(s, "links", "/links", nil, []tui.Column{{Name: "from"}, {Name: "port", Right: true}, {Name: "to"}, {Name: "port", Right: true}, {Name: "width"}, {Name: "state"},
+func (s *source) links() *terminal.View {
+	v := list(s, "links", "/links", nil, []terminal.Column{{Name: "from"}, {Name: "port", Right: true}, {Name: "to"}, {Name: "port", Right: true}, {Name: "width"}, {Name: "state"},
 		{Name: "from guid", Wide: topText}, {Name: "to guid", Wide: topText},
-	}, func(l views.Link) tui.Row {
-		r := tui.Row{ID: fmt.Sprint(l.A.Node, l.A.Port), Cells: []any{l.A.Name, l.A.Port, l.B.Name, l.B.Port, l.Width, l.State, l.A.Node, l.B.Node}}
+	}, func(l views.Link) terminal.Row {
+		r := terminal.Row{ID: fmt.Sprint(l.A.Node, l.A.Port), Cells: []any{l.A.Name, l.A.Port, l.B.Name, l.B.Port, l.Width, l.State, l.A.Node, l.B.Node}}
 		if l.State != "Active" {
-			r.Tone = tui.Warn
+			r.Tone = terminal.Warn
 		}
 		return r
 	})
@@ -259,11 +258,11 @@ func (r rate) Order() float64 {
 	return *r.n
 }
 
-func (s *source) counters(name, order string) *tui.View {
-	v := list(s, name, "/counters", url.Values{"order": {order}}, []tui.Column{{Name: "port"}, {Name: "to"}, {Name: "sends", Right: true}, {Name: "receives", Right: true},
+func (s *source) counters(name, order string) *terminal.View {
+	v := list(s, name, "/counters", url.Values{"order": {order}}, []terminal.Column{{Name: "port"}, {Name: "to"}, {Name: "sends", Right: true}, {Name: "receives", Right: true},
 		{Name: "errors", Right: true}, {Name: "read", Wide: topText}, {Name: "counters", Wide: topText},
-	}, func(p views.PortCounters) tui.Row {
-		r := tui.Row{ID: fmt.Sprint(p.Node, p.Port)}
+	}, func(p views.PortCounters) terminal.Row {
+		r := terminal.Row{ID: fmt.Sprint(p.Node, p.Port)}
 		var counted []string
 		for _, k := range slices.Sorted(maps.Keys(p.Counters)) {
 			if p.Counters[k] > 0 && !strings.HasSuffix(k, "Data") && !strings.HasSuffix(k, "Pkts") {
@@ -271,7 +270,7 @@ func (s *source) counters(name, order string) *tui.View {
 			}
 		}
 		if p.Errors > 0 {
-			r.Tone = tui.Warn
+			r.Tone = terminal.Warn
 		}
 		read := fmt.Sprintf("%.0fs ago", p.Age)
 		if p.Fault != "" {
@@ -284,27 +283,27 @@ func (s *source) counters(name, order string) *tui.View {
 	return v
 }
 
-func (s *source) history() *tui.View {
-	return list(s, "history", "/revisions", nil, []tui.Column{{Name: "revision", Right: true}, {Name: "at"}, {Name: "by"}, {Name: "action"}, {Name: "outcome"}, {Name: "tenant", Wide: topText},
+func (s *source) history() *terminal.View {
+	return list(s, "history", "/revisions", nil, []terminal.Column{{Name: "revision", Right: true}, {Name: "at"}, {Name: "by"}, {Name: "action"}, {Name: "outcome"}, {Name: "tenant", Wide: topText},
 		{Name: "what", Wide: topText}, {Name: "because", Wide: topMore},
-	}, func(r views.Revision) tui.Row {
-		outcome, tone := "", tui.Plain
+	}, func(r views.Revision) terminal.Row {
+		outcome, tone := "", terminal.TonePlain
 		if r.Outcome != nil {
 			if outcome = r.Outcome.State; outcome != "proved" {
-				tone = tui.Warn
+				tone = terminal.Warn
 			}
 		}
-		return tui.Row{ID: fmt.Sprint(r.Number), Tone: tone, Cells: []any{r.Number, r.At.UTC().Format(time.DateTime), r.By, r.Action, outcome, r.Tenant, strings.Join(r.Words, "; "), r.Why},
-			Open: func() *tui.View { return s.revision(r.Number) }}
+		return terminal.Row{ID: fmt.Sprint(r.Number), Tone: tone, Cells: []any{r.Number, r.At.UTC().Format(time.DateTime), r.By, r.Action, outcome, r.Tenant, strings.Join(r.Words, "; "), r.Why},
+			Open: func() *terminal.View { return s.revision(r.Number) }}
 	})
 }
 
 // revision is a change with what differs since.
-func (s *source) revision(n uint64) *tui.View {
-	return &tui.View{Title: fmt.Sprintf("revision %d", n), Read: func(ctx context.Context, _ string) (tui.Page, error) {
+func (s *source) revision(n uint64) *terminal.View {
+	return &terminal.View{Title: fmt.Sprintf("revision %d", n), Read: func(ctx context.Context, _ string) (terminal.Page, error) {
 		r, _, err := client.Get[views.Revision](ctx, s.to, fmt.Sprintf("/revisions/%d", n), nil)
 		if err != nil {
-			return tui.Page{}, refusal(err)
+			return terminal.Page{}, refusal(err)
 		}
 		var b bytes.Buffer
 		printRevision(&b, &r)
@@ -331,9 +330,9 @@ func (s *source) revision(n uint64) *tui.View {
 		for i := range p.Rows {
 			switch line, _ := p.Rows[i].Cells[0].(string); { // as textOf has it
 			case strings.HasPrefix(line, "  - "):
-				p.Rows[i].Tone = tui.Bad
+				p.Rows[i].Tone = terminal.ToneBad
 			case strings.HasPrefix(line, "  + "):
-				p.Rows[i].Tone = tui.Good
+				p.Rows[i].Tone = terminal.Good
 			}
 		}
 		return p, nil
@@ -350,27 +349,27 @@ func inJSON(fields map[string]any, name string) string {
 	return string(data)
 }
 
-func (s *source) waiting() *tui.View {
-	return list(s, "plans", "/approvals", nil, []tui.Column{{Name: "plan"}, {Name: "until"}, {Name: "by"}, {Name: "tenant"}, {Name: "action"}, {Name: "what", Wide: topText}, {Name: "because", Wide: topMore}},
-		func(a api.Approval) tui.Row {
+func (s *source) waiting() *terminal.View {
+	return list(s, "plans", "/approvals", nil, []terminal.Column{{Name: "plan"}, {Name: "until"}, {Name: "by"}, {Name: "tenant"}, {Name: "action"}, {Name: "what", Wide: topText}, {Name: "because", Wide: topMore}},
+		func(a api.Approval) terminal.Row {
 			var b bytes.Buffer
 			printApproval(&b, &a)
 			fmt.Fprintf(&b, "\nsomebody else than %s decides:\n  ibwarden approval approve %s\n  ibwarden approval reject %s\n", terminal.Plain(a.By), terminal.Plain(a.ID), terminal.Plain(a.ID))
-			return tui.Row{ID: a.ID, Cells: []any{a.ID, a.Expires.UTC().Format(time.DateTime), a.By, a.Tenant, a.Action, strings.Join(a.Words, "; "), a.Why},
-				Open: func() *tui.View { return tui.Text(a.ID, strings.Split(b.String(), "\n")) }}
+			return terminal.Row{ID: a.ID, Cells: []any{a.ID, a.Expires.UTC().Format(time.DateTime), a.By, a.Tenant, a.Action, strings.Join(a.Words, "; "), a.Why},
+				Open: func() *terminal.View { return terminal.Text(a.ID, strings.Split(b.String(), "\n")) }}
 		})
 }
 
 // happened are the last events, the newest first.
-func (s *source) happened() *tui.View {
-	return &tui.View{Name: "events", Columns: []tui.Column{{Name: "at"}, {Name: "event"}}, Read: func(ctx context.Context, _ string) (p tui.Page, err error) {
+func (s *source) happened() *terminal.View {
+	return &terminal.View{Name: "events", Columns: []terminal.Column{{Name: "at"}, {Name: "event"}}, Read: func(ctx context.Context, _ string) (p terminal.Page, err error) {
 		if s.events, err = eventsSince(ctx, s.to, s.events, topKept); err != nil {
 			return p, refusal(err)
 		}
 		for i, e := range slices.Backward(s.events) {
 			words := eventWords(&s.events[i])
 			lines := []string{e.At.UTC().Format(time.RFC3339), e.ID, words}
-			p.Rows = append(p.Rows, tui.Row{ID: e.ID, Cells: []any{e.At.UTC().Format(time.DateTime), words}, Open: func() *tui.View { return tui.Text("event", lines) }})
+			p.Rows = append(p.Rows, terminal.Row{ID: e.ID, Cells: []any{e.At.UTC().Format(time.DateTime), words}, Open: func() *terminal.View { return terminal.Text("event", lines) }})
 		}
 		return p, nil
 	}}

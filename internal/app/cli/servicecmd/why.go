@@ -13,7 +13,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/judge/reach"
-	"github.com/ibwarden/ibwarden/internal/judge/why"
 )
 
 // Why asks the service why two end ports can or cannot talk.
@@ -38,7 +37,7 @@ func (n *Named) Peers(c *cobra.Command, port string, sl uint8) ([]views.Peer, er
 
 // PrintAnswer prints why two end ports can or cannot talk.
 func PrintAnswer(out io.Writer, a *views.Answer) error {
-	verdict := map[string]string{why.CauseTalk.String(): "yes", why.CauseUnknown.String(): "unknown"}[a.Cause]
+	verdict := map[string]string{reach.CauseTalk.String(): "yes", reach.CauseUnknown.String(): "unknown"}[a.Cause]
 	if verdict == "" {
 		verdict = "no"
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/dragonfly"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/ftree"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
 )
 
 // kinds are the engines that auto tries, in this order: each refuses what is none of its
@@ -25,7 +24,7 @@ var kinds = []struct {
 	{DOR, dor.DimensionOrder, 1},
 	{Dragonfly, dragonfly.Minimal, 1},
 	{DFSSSP, dfsssp.DFSSSP, 2},
-	{UpDown, updn.UpDown, 1},
+	{UpDown, graph.UpDown, 1},
 }
 
 // auto routes by the first engine that takes the graph, and notes which and why.

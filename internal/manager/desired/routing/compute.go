@@ -13,7 +13,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/file"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/ftree"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -57,10 +56,10 @@ type engine struct {
 
 // engines are all of them, in the order in which help lists them.
 var engines = []engine{
-	{UpDown, updn.UpDown, "cannot deadlock on any graph", false},
+	{UpDown, graph.UpDown, "cannot deadlock on any graph", false},
 	{Auto, auto, "what fits the fabric", true},
 	{FatTree, ftree.FatTree, "fat trees, whole or broken", false},
-	{MinHop, updn.MinHop, "shortest paths, which can deadlock: a warning says so", false},
+	{MinHop, graph.MinHop, "shortest paths, which can deadlock: a warning says so", false},
 	{DOR, dor.DimensionOrder, "dimension order for tori and meshes, cannot deadlock", true},
 	{DFSSSP, dfsssp.DFSSSP, "shortest paths, free of deadlock by virtual lanes", true},
 	{Dragonfly, dragonfly.Minimal, "minimal paths of dragonfly and dragonfly+, cannot deadlock", true},

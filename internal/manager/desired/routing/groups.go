@@ -5,7 +5,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
 )
 
 // Packets of multicast groups wait for links too. All trees keep to one order of the
@@ -17,7 +16,7 @@ import (
 // leadGroups finds the order and, where none serves unicast paths too, makes a layer where
 // there is room for it.
 func (t *Tables) leadGroups(g *graph.Graph, room graph.Room) {
-	list := updn.Order(g)
+	list := graph.Order(g)
 	if t.Order != nil {
 		for s, place := range t.Order {
 			list[place] = uint16(s)

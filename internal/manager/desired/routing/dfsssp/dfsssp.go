@@ -5,7 +5,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
 )
 
 // DFSSSP routes by balanced shortest paths that cannot deadlock in the virtual lanes and
@@ -21,7 +20,7 @@ func DFSSSP(in *graph.Input) (*graph.Routes, error) {
 			return out, nil
 		}
 	}
-	c := newCabling(in.Graph, updn.Order(in.Graph))
+	c := newCabling(in.Graph, graph.Order(in.Graph))
 	n := len(in.Nodes)
 	h := newChooser(c, in.Unrouted(), false)
 	if !h.run(tour, n*(n-1)/2/alikeShare) {
@@ -30,7 +29,7 @@ func DFSSSP(in *graph.Input) (*graph.Routes, error) {
 	}
 	open, spare := h.pack(lids, room)
 	if len(open) > 0 && room == 1 {
-		return updn.UpDown(in)
+		return graph.UpDown(in)
 	}
 	out := &graph.Routes{Linear: h.linear, Order: c.height}
 	if len(open) > 0 {

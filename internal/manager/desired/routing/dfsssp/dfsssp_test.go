@@ -6,7 +6,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/test/need"
 	"github.com/ibwarden/ibwarden/test/routingtest"
@@ -121,7 +120,7 @@ func TestHomeLayer(t *testing.T) {
 			t.Fatal(err)
 		}
 		height := map[*observed.Node]int{}
-		for i, s := range updn.Order(in.Graph) {
+		for i, s := range graph.Order(in.Graph) {
 			height[in.Nodes[s]] = i
 		}
 		b.EachRoute(t, r, func(from *observed.Node, d graph.Destination, lid ib.LID, steps []routingtest.Step) {

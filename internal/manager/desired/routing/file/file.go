@@ -21,7 +21,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -193,7 +192,7 @@ func (t *tables) fill() error {
 		default:
 			if spare == nil {
 				var err error
-				if spare, err = updn.UpDown(t.Input); err != nil {
+				if spare, err = graph.UpDown(t.Input); err != nil {
 					return err
 				}
 			}

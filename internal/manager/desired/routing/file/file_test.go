@@ -8,7 +8,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/test/routingtest"
 )
@@ -43,7 +42,7 @@ func TestFile(t *testing.T) {
 		b.LMC = ib.LMC(seed % 2)
 		b.Irregular(rng, 3+rng.IntN(20), rng.IntN(30))
 		in := b.Input(t, 8)
-		first, err := updn.UpDown(in)
+		first, err := graph.UpDown(in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +86,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 	b := routingtest.New(nil)
 	b.Torus(5, 1, 1)
 	in := b.Input(t, 1)
-	first, _ := updn.UpDown(in)
+	first, _ := graph.UpDown(in)
 	good := tablesOf(b, first)
 	// The same ports had other LIDs.
 	moved := &observed.LFTs{Owners: map[ib.LID]ib.PortGUID{}}
@@ -137,7 +136,7 @@ func TestLayers(t *testing.T) {
 	b := routingtest.New(nil)
 	b.Torus(5, 1, 2)
 	in := b.Input(t, 4)
-	first, _ := updn.MinHop(in)
+	first, _ := graph.MinHop(in)
 	in.File = tablesOf(b, first)
 	r, err := File(in)
 	if err != nil || r.Lanes == nil || b.Judge(r, 4).Deadlock != nil || fmt.Sprint(r.Linear) != fmt.Sprint(first.Linear) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 	"github.com/ibwarden/ibwarden/test/need"
@@ -486,6 +485,6 @@ func BenchmarkFatTree11664(b *testing.B)       { benchmark(b, hosts11664, FatTre
 func BenchmarkFatTree11664Broken(b *testing.B) { benchmark(b, missing(hosts11664), FatTree) }
 func BenchmarkFatTree40960(b *testing.B)       { benchmark(b, hosts40960, FatTree) }
 func BenchmarkFatTree40960Broken(b *testing.B) { benchmark(b, missing(hosts40960), FatTree) }
-func BenchmarkUpDown648(b *testing.B)          { benchmark(b, hosts648, updn.UpDown) }
-func BenchmarkUpDown3456(b *testing.B)         { benchmark(b, hosts3456, updn.UpDown) }
-func BenchmarkUpDown11664(b *testing.B)        { benchmark(b, hosts11664, updn.UpDown) }
+func BenchmarkUpDown648(b *testing.B)          { benchmark(b, hosts648, graph.UpDown) }
+func BenchmarkUpDown3456(b *testing.B)         { benchmark(b, hosts3456, graph.UpDown) }
+func BenchmarkUpDown11664(b *testing.B)        { benchmark(b, hosts11664, graph.UpDown) }

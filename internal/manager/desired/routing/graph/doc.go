@@ -12,6 +12,25 @@
 //
 // What engines share is here too: the channels of a graph (Channels), the check that
 // paths close no circle on them (Waits), and routes that outlast links (KeptRoutes).
+//
+// Is two routing engines that need one virtual lane: min-hop and up*/down*.
+//
+// MinHop takes a shortest path, and can deadlock where the cabling has loops.
+// UpDown cannot: all switches are in one order and no packet
+// goes up again after it went down. The order begins with a switch farthest
+// from any CA, or in the middle where all have CAs, and grows along the
+// cables. So each switch but the first of its component has a higher neighbour,
+// which makes every port reachable from every other, switches included, and the
+// spines and cores of a fat tree all carry their share, with broken links
+// too. (A core switch with CAs of its own is the exception: in a tree of three
+// levels it may carry nothing between pods.)
+//
+// Among exits of equal length the tables balance the routes from CA to CA
+// that cross each link, with equal weight for every pair of those that send to each other
+// (graph.Senders), and after that the
+// number of LIDs. Where that leaves links much fuller than others, routes are chosen once
+// more, each with the load of all others known; not in the largest fabrics. The LIDs of one port take different links where there are
+// different ones.
 package graph
 
 import "github.com/ibwarden/ibwarden/internal/observed"
