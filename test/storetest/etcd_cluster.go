@@ -99,7 +99,7 @@ func freePort(t testing.TB) int {
 	return 0
 }
 
-// StartEtcd starts a member, again if it was killed.
+// Start starts a member, again if it was killed.
 func (c *Cluster) Start(i int) {
 	c.T.Helper()
 	var initial []string
