@@ -35,7 +35,7 @@ func TestShadowBesideOpenSM(t *testing.T) {
 	defer cmd.Process.Kill()
 	var d shadow.Summary
 	report := func() bool {
-		o := r.warden("shadow", "report", "--data", dir, "--json")
+		o := r.warden("show", "shadow", "--data", dir, "--json")
 		return o.status == 0 && json.Unmarshal([]byte(o.stdout), &d) == nil
 	}
 	exposure := func() (found []shadow.Span) {

@@ -54,7 +54,7 @@ var completionFlags = map[string]function{
 // flagsOf are functions for flags that mean something else in one command than in
 // others, by the path of the command and the flag.
 var flagsOf = map[string]function{
-	"ibwarden shadow report --since":         cobra.FixedCompletions([]string{"1d", "7d", "30d"}, cobra.ShellCompDirectiveNoFileComp),
+	"ibwarden show shadow --since":           cobra.FixedCompletions([]string{"1d", "7d", "30d"}, cobra.ShellCompDirectiveNoFileComp),
 	"ibwarden port list --node":              cobra.NoFileCompletions, // descriptions have blanks
 	"ibwarden partition member list --state": cobra.FixedCompletions([]string{"member", "waiting"}, cobra.ShellCompDirectiveNoFileComp),
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api/client"
 	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/api/views"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
@@ -125,5 +126,23 @@ func TestDemo(t *testing.T) {
 	}
 	if _, err := os.Stat(socket); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%s: %v", socket, err)
+	}
+}
+
+// TestDemoIsForThisMachine: the console of the demonstration is on no address that another machine reaches,
+// and nothing is left of a demonstration that was refused.
+func TestDemoIsForThisMachine(t *testing.T) {
+	for _, c := range []struct{ listen, want string }{
+		{"0.0.0.0:0", "loopback"}, {"[::]:0", "loopback"}, {"192.0.2.1:8443", "loopback"}, {"nonsense", "want ADDRESS:PORT"},
+	} {
+		dir := t.TempDir()
+		t.Setenv("TMPDIR", dir)
+		var out, errs strings.Builder
+		if status := Main([]string{"demo", "--listen", c.listen}, &out, &errs); status != terminal.Misuse || !strings.Contains(errs.String(), c.want) {
+			t.Errorf("--listen %s: status %d, %s%s: want %d, and %q", c.listen, status, &out, &errs, terminal.Misuse, c.want)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("--listen %s: it left %v, %v", c.listen, left, err)
+		}
 	}
 }

@@ -25,9 +25,6 @@ ibwarden run --fabric umad --policy tenants.yaml --priority 14 --sm-key 1 --trus
 	"demo": `ibwarden demo
 # at a port to which ssh -L leads
 ibwarden demo --listen 127.0.0.1:8443`,
-	"shadow": `ibwarden run --read-only --fabric umad --policy tenants.yaml --data /var/lib/ibwarden
-ibwarden shadow report --data /var/lib/ibwarden`,
-	"shadow report":     `ibwarden shadow report --since 30d --html month.html`,
 	"run config":        `ibwarden run config check /etc/ibwarden/ibwarden.yaml`,
 	"run config check":  `ibwarden run config check /etc/ibwarden/ibwarden.yaml`,
 	"run config schema": `ibwarden run config schema`,
@@ -37,7 +34,10 @@ ibwarden plan --fabric umad --policy moved.yaml --json`,
 # the group storage first, then 50 hosts at a time; later undo the change
 ibwarden apply --fabric umad --policy moved.yaml --yes --canary storage --batch 50
 ibwarden apply --fabric umad --rollback --yes`,
-	"show":       `ibwarden show nodes --fabric umad`,
+	"show": `ibwarden show nodes --fabric umad`,
+	"show shadow": `# beside another manager: first record, then report
+ibwarden run --read-only --fabric umad --policy tenants.yaml --data /var/lib/ibwarden
+ibwarden show shadow --data /var/lib/ibwarden --since 30d --html month.html`,
 	"show nodes": `ibwarden show nodes --fabric umad`,
 	"show ports": `ibwarden show ports --fabric umad`,
 	"show topology": `ibwarden show topology --fabric umad > fabric.topology

@@ -11,7 +11,7 @@ type commandGroup struct {
 // commandGroups are the parts in their order. help, completion and version are in none: cobra
 // lists those last, as additional ones.
 var commandGroups = []commandGroup{
-	{"look", "Look:", []string{"audit", "doctor", "history", "prove", "shadow", "show", "snapshot", "status", "top", "trace", "why"}},
+	{"look", "Look:", []string{"audit", "doctor", "history", "prove", "show", "snapshot", "status", "top", "trace", "why"}},
 	{"change", "Change:", []string{"apply", "plan", "policy", "rollback"}},
 	{"operate", "Operate:", []string{"device", "drain", "handover", "keys", "migrate", "run", "store", "topology"}},
 	{"tenants", "Tenants:", []string{"approval", "partition", "port", "tenant"}},

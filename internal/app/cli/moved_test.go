@@ -12,15 +12,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// topMost bounds the commands that `ibwarden --help` lists in groups: beside them there are help, completion
-// and version, as in other programs.
-const topMost = 30
+// topMost bounds the commands that `ibwarden --help` lists.
+const topMost = 31
 
 // TestTopIsShort: whoever reads the help can read all of it.
 func TestTopIsShort(t *testing.T) {
 	n := 0
 	for _, c := range Root().Commands() {
-		if c.IsAvailableCommand() && c.GroupID != "" {
+		if c.IsAvailableCommand() || c.Name() == "help" {
 			n++
 		}
 	}

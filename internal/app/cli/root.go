@@ -105,14 +105,14 @@ was sent that writes; 130 or 143 interrupted before it was done.`,
 }
 
 func addCommands(root *cobra.Command) {
-	root.AddCommand(newPlan(), newApply(), newTopology(), newDevice(), MigrateCommand(addFabric, commandOf, fabricHelp), SimCommand(), look.DoctorCommand(addFabric, daemon.Demonstration, fabricHelp), newSnapshot(), newProve(), look.TraceCommand(forTrace()), look.WhyCommand(forWhy()), look.AuditCommand(forAudit()), newShadow(), newDemo(), terminal.VersionCommand(), newHandover())
+	root.AddCommand(newPlan(), newApply(), newTopology(), newDevice(), MigrateCommand(addFabric, commandOf, fabricHelp), SimCommand(), look.DoctorCommand(addFabric, daemon.Demonstration, fabricHelp), newSnapshot(), newProve(), look.TraceCommand(forTrace()), look.WhyCommand(forWhy()), look.AuditCommand(forAudit()), newDemo(), terminal.VersionCommand(), newHandover())
 	root.AddCommand(servicecmd.Commands()...)
 	run, show, keys, policy := newRun(), newShow(), newKeys(), newPolicy()
 	configuration := Command(forConfig(), commandOf)
 	// Run reads its own configuration before anything else: these commands do not.
 	configuration.PersistentPreRunE = root.PersistentPreRunE
 	run.AddCommand(configuration)
-	show.AddCommand(look.DevicesCommand(), look.NewReach(forWhy()), newManagers(addFabric, fabricHelp))
+	show.AddCommand(look.DevicesCommand(), look.NewReach(forWhy()), newManagers(addFabric, fabricHelp), newShadow())
 	show.AddCommand(servicecmd.Shows()...)
 	show.AddCommand(withoutJSON(servicecmd.Console(), "an address is printed, and nothing else"))
 	keys.AddCommand(withoutJSON(ExecCommand(addFabric), "what the program prints is not changed"))

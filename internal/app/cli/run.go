@@ -172,7 +172,7 @@ keys of other partitions, this needs --policy none.
 	m.Serves.Add(flags)
 	flags.StringVar(&m.Policy.File, "policy", "", "policy file, partitions.conf or YAML; none for the default partition only")
 	flags.BoolVar(&m.Policy.Options.AllowBoth, "allow-both", false, allowBothHelp)
-	flags.BoolVar(&f.readOnly, "read-only", false, "write nothing: audit a fabric that others manage, every --drift-period, and say what changes (with --policy, for ibwarden shadow report too)")
+	flags.BoolVar(&f.readOnly, "read-only", false, "write nothing: audit a fabric that others manage, every --drift-period, and say what changes (with --policy, for ibwarden show shadow too)")
 	flags.IntVar(&f.where.rate, "reads-per-second", ReadsPerSecond, fmt.Sprintf("most requests a second with --read-only (1 to %d)", ReadsPerSecondMax))
 	flags.BoolVar(&m.Once, "once", false, "exit after the first verdict")
 	flags.BoolVar(&f.json, "json", false, "print one JSON document for each verdict on standard output")

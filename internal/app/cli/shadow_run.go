@@ -43,11 +43,11 @@ func (w *watching) keep() error {
 	err := w.openRecords(path)
 	switch {
 	case err == nil:
-		fmt.Fprintf(w, "ibwarden: read-only: what is found is kept in %s: ibwarden shadow report\n", path)
+		fmt.Fprintf(w, "ibwarden: read-only: what is found is kept in %s: ibwarden show shadow\n", path)
 	case named:
 		return misuse(fmt.Errorf("--data: %w", err))
 	default:
-		fmt.Fprintf(w, "ibwarden: read-only: nothing is kept for ibwarden shadow report: %v\n", err)
+		fmt.Fprintf(w, "ibwarden: read-only: nothing is kept for ibwarden show shadow: %v\n", err)
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func (w *watching) record(snap *snapshot.Snapshot, allowed []observed.Partition,
 		records = append(records, w.ledger.WouldWrite(w.wouldWrite(snap.Fabric))...)
 	}
 	if err := w.records.Append(in.At, records, w.ledger.Open); err != nil {
-		fmt.Fprintln(w, "ibwarden: records for ibwarden shadow report:", err)
+		fmt.Fprintln(w, "ibwarden: records for ibwarden show shadow:", err)
 	}
 }
 

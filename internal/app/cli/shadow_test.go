@@ -52,7 +52,7 @@ func kept(t testing.TB, name string) (dir string) {
 func reported(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs strings.Builder
-	if status := Main(append([]string{"shadow", "report"}, args...), &out, &errs); status != 0 {
+	if status := Main(append([]string{"show", "shadow"}, args...), &out, &errs); status != 0 {
 		t.Fatalf("exit status %d: %s", status, errs.String())
 	}
 	return out.String()
@@ -122,7 +122,7 @@ func TestShadowReport(t *testing.T) {
 	}
 	for _, args := range [][]string{{"--since", "7w"}, {"--since", "0d"}, {"--since", "-1h"}, {"--since", fmt.Sprint(files.Days+1, "d")}, {"--data", t.TempDir()}, {"--html", "x", "--json"}} {
 		var out, errs strings.Builder
-		if status := Main(append([]string{"shadow", "report", "--data", dir}, args...), &out, &errs); status != 2 {
+		if status := Main(append([]string{"show", "shadow", "--data", dir}, args...), &out, &errs); status != 2 {
 			t.Errorf("%v: exit status %d, want 2: %s", args, status, errs.String())
 		}
 	}

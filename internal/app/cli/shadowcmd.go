@@ -28,18 +28,10 @@ const (
 )
 
 func newShadow() *cobra.Command {
-	c := &cobra.Command{
-		Use: "shadow report", Short: "Report what was found beside another manager", Args: commandOf, RunE: needsCommand,
-	}
-	c.AddCommand(newShadowReport())
-	return c
-}
-
-func newShadowReport() *cobra.Command {
 	var data, since, html string
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "report",
+		Use:   "shadow",
 		Short: "Report who could reach whom against the policy, and when",
 		Long: `Report what ibwarden run --read-only --policy FILE has found beside another manager:
 who could reach whom against the policy, and from when until when; what the other

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -225,11 +226,7 @@ func (f *simFlags) serve(c *cobra.Command, s *ibsimd.Server) error {
 // converse carries out the commands of the topology, says that clients can
 // come, and takes further commands.
 func (f *simFlags) converse(c *cobra.Command, s *ibsimd.Server) error {
-	console := ibsimd.NewConsole(s, c.OutOrStdout())
-	for _, x := range scenario.Statements() {
-		console.Add(x.Name, x.Arguments, x.About, func(f *fabric.Fabric, arguments string) error { return x.Do(s.Topology(), f, arguments) })
-	}
-	l := s.Topology()
+	console, l := newConsole(s, c.OutOrStdout()), s.Topology()
 	for _, line := range l.Commands {
 		if err := console.Execute(line); err != nil {
 			fmt.Fprintf(c.ErrOrStderr(), "ibwarden: do %s: %v\n", line, err)
@@ -255,6 +252,15 @@ func (f *simFlags) converse(c *cobra.Command, s *ibsimd.Server) error {
 		prompt = "sim> " // an interactive terminal
 	}
 	return console.Run(c.InOrStdin(), prompt)
+}
+
+// newConsole is a console with ibsim's commands and those of root on a host.
+func newConsole(s *ibsimd.Server, out io.Writer) *ibsimd.Console {
+	console := ibsimd.NewConsole(s, out)
+	for _, x := range scenario.Statements() {
+		console.Add(x.Name, x.Arguments, x.About, func(f *fabric.Fabric, arguments string) error { return x.Do(s.Topology(), f, arguments) })
+	}
+	return console
 }
 
 // umad2sim is where Debian has the library, or its name.

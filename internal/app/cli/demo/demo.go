@@ -4,6 +4,7 @@ package demo
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -34,11 +35,14 @@ const (
 	askEvery    = 100 * time.Millisecond // while that is waited for
 )
 
+// Console is a console of a simulated fabric, with the commands of root on a host.
+type Console func(*ibsimd.Server) *ibsimd.Console
+
 // Manage runs `ibwarden run` with these arguments until ctx ends; what it prints goes to log.
 type Manage func(ctx context.Context, args []string, log io.Writer) error
 
 // Command is `ibwarden demo`.
-func Command(manage Manage) *cobra.Command {
+func Command(console Console, manage Manage) *cobra.Command {
 	var address string
 	c := &cobra.Command{
 		Use:   "demo",
@@ -54,9 +58,13 @@ It needs no adapter and no root, and works in a temporary directory, which is re
 when it is interrupted. Nobody else on this machine can use the fabric.`, tamperEvery, listen.CodeLife),
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			err := run(c, address, manage)
+			err := run(c, address, console, manage)
 			if _, was := terminal.EndedBy(c.Context()); was {
 				return nil
+			}
+			var said *terminal.ExitError
+			if errors.As(err, &said) && said.Status == terminal.Misuse { // of --listen: the log says no more
+				return err
 			}
 			return terminal.WithBad(err)
 		},
@@ -66,7 +74,7 @@ when it is interrupted. Nobody else on this machine can use the fabric.`, tamper
 }
 
 // run demonstrates until the command is interrupted, or something fails.
-func run(c *cobra.Command, address string, manage Manage) (err error) {
+func run(c *cobra.Command, address string, console Console, manage Manage) (err error) {
 	dir, err := os.MkdirTemp("", "ibwarden-demo-")
 	if err != nil {
 		return err
@@ -81,7 +89,7 @@ func run(c *cobra.Command, address string, manage Manage) (err error) {
 		return err
 	}
 	defer log.Close()
-	fabric, err := newFabric(fmt.Sprintf("ibwarden-demo-%d", os.Getpid()))
+	fabric, err := newFabric(fmt.Sprintf("ibwarden-demo-%d", os.Getpid()), console)
 	if err != nil {
 		return err
 	}
@@ -115,11 +123,8 @@ func run(c *cobra.Command, address string, manage Manage) (err error) {
 	part("manager", func(ctx context.Context) error {
 		err := manage(ctx, []string{"run", "--fabric", "ibsim:" + fabric.server.Name(), "--policy", file, "--data", dir,
 			"--listen", address, "--metrics", "127.0.0.1:0", "--counters-period", "1s", "--quarantine", "0s"}, log)
-		if ctx.Err() != nil {
-			return nil
-		}
 		text, _ := files.Read(log.Name(), logMost) // what there is of it
-		return fmt.Errorf("it ended: %w\n%s", errors.Join(err), text)
+		return fmt.Errorf("it ended: %w\n%s", cmp.Or(err, errors.New("nobody asked for that")), text)
 	})
 	site := &site{dir: dir, out: c.OutOrStdout()}
 	err = site.setUp(ctx, fabric)
@@ -159,12 +164,4 @@ func (s *site) addresses(ctx context.Context, in io.Reader) error {
 			return nil
 		}
 	}
-}
-
-// execute carries out a console command of the fabric.
-func (f *fabric) execute(line string) error {
-	if err := f.console.Execute(line); err != nil && !errors.Is(err, ibsimd.ErrQuit) {
-		return fmt.Errorf("%s: %w", line, err)
-	}
-	return nil
 }

@@ -3,13 +3,11 @@ package demo
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/verbs"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario"
 	simulated "github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
 	"github.com/ibwarden/ibwarden/internal/simserve/verbsd"
@@ -43,7 +41,7 @@ type fabric struct {
 
 // newFabric makes one that clients reach under a name. Its cables are slow ones, 1x SDR, so that what a
 // program can send shows on them.
-func newFabric(name string) (*fabric, error) {
+func newFabric(name string, console Console) (*fabric, error) {
 	l := topology.Demo()
 	for _, n := range l.Nodes {
 		for p := range n.Ports {
@@ -54,12 +52,17 @@ func newFabric(name string) (*fabric, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fabric{server: s, console: ibsimd.NewConsole(s, io.Discard), programs: verbsd.New(s)}
-	for _, x := range scenario.Statements() {
-		f.console.Add(x.Name, x.Arguments, x.About, func(f *simulated.Fabric, arguments string) error { return x.Do(l, f, arguments) })
-	}
+	f := &fabric{server: s, console: console(s), programs: verbsd.New(s)}
 	s.Accompany(f.programs)
 	return f, nil
+}
+
+// execute carries out a console command.
+func (f *fabric) execute(line string) error {
+	if err := f.console.Execute(line); err != nil {
+		return fmt.Errorf("%s: %w", line, err)
+	}
+	return nil
 }
 
 // tamper has root of a host write what he may not have into the table of his port, now and then.

@@ -72,7 +72,7 @@ func (s *site) setUp(ctx context.Context, f *fabric) (err error) {
 		return err
 	}
 	s.printf("broken: the cable at port %d of %s is pulled", brokenPort, brokenLeaf)
-	s.printf("wrong, every %v: root of %s writes the P_Key of blue into its port, and the manager takes it out", tamperEvery, tampered)
+	s.printf("wrong: root of %s writes the P_Key of blue into its port every %v, and the manager takes it out", tampered, tamperEvery)
 	s.printf("in another terminal: ibwarden top --server unix:%s", s.at.Socket)
 	return nil
 }
