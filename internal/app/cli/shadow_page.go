@@ -78,7 +78,7 @@ func printShadowPage(w io.Writer, s *shadow.Summary) error {
 const shadowPage = `<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>ibwarden shadow report</title>
+<title>ibwarden: what shadow mode found</title>
 <style>
 body{font:14px/1.45 sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}
 table{border-collapse:collapse;width:100%}
