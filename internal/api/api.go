@@ -125,7 +125,7 @@ func build(s *service.Service, o Options) *api {
 	a.sharedProblems()
 	a.huma.OpenAPI().Paths["/openapi.json"] = describesItself()
 	a.grouped()
-	a.mux.HandleFunc("GET "+Prefix+"/openapi.json", a.description)
+	a.mux.HandleFunc("GET "+Prefix+"/openapi.json", a.description())
 	return a
 }
 

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -75,15 +76,18 @@ func (a *api) grouped() {
 	}
 }
 
-// description serves the description.
-func (a *api) description(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/openapi+json")
-	data, err := json.Marshal(a.huma.OpenAPI())
-	if err != nil {
-		refuse(w, problem(http.StatusInternalServerError, reasonInternal, "the description cannot be made"))
-		return
+// description returns the handler that serves the description, which is made at the first request.
+func (a *api) description() http.HandlerFunc {
+	made := sync.OnceValues(func() ([]byte, error) { return json.Marshal(a.huma.OpenAPI()) })
+	return func(w http.ResponseWriter, _ *http.Request) {
+		data, err := made()
+		if err != nil {
+			refuse(w, problem(http.StatusInternalServerError, reasonInternal, "the description cannot be made"))
+			return
+		}
+		w.Header().Set("Content-Type", "application/openapi+json")
+		_, _ = w.Write(data) // the client may be gone
 	}
-	_, _ = w.Write(data) // the client may be gone
 }
 
 // Description is the OpenAPI description of the handlers, as JSON.

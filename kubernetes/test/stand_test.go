@@ -74,7 +74,7 @@ func TestMain(m *testing.M) {
 				}
 			}
 		}()
-		return m.Run()
+		return need.Main(m)
 	}()
 	os.Exit(status)
 }
@@ -91,7 +91,7 @@ func build(dir, pkg, name string) func() (string, error) {
 }
 
 var (
-	ibwarden   = build("../..", "./cmd/ibwarden", "ibwarden")
+	ibwarden   = need.Ibwarden
 	controller = build("..", "./cmd/ibwarden-kubernetes", "ibwarden-kubernetes")
 )
 

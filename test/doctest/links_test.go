@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/app/cli"
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
+	"github.com/spf13/cobra"
 )
 
 var (
@@ -45,7 +46,7 @@ func TestLinks(t *testing.T) {
 // TestUsage: commands and flags that pages speak of, in code and in indented lines,
 // are there.
 func TestUsage(t *testing.T) {
-	checked := 0
+	checked, root := 0, cli.Root()
 	for _, p := range pages(t) {
 		for i, line := range p.lines {
 			var spoken []string
@@ -61,7 +62,7 @@ func TestUsage(t *testing.T) {
 					continue
 				}
 				checked++
-				checkUsage(t, p, i+1, rest)
+				checkUsage(t, root, p, i+1, rest)
 			}
 		}
 	}
@@ -70,11 +71,11 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-func checkUsage(t *testing.T, p *page, line int, text string) {
+func checkUsage(t *testing.T, root *cobra.Command, p *page, line int, text string) {
 	t.Helper()
 	own, _, _ := strings.Cut(text, " -- ")
 	own, _, _ = strings.Cut(own, " # ")
-	c, rest, err := cli.Root().Find(strings.Fields(own))
+	c, rest, err := root.Find(strings.Fields(own))
 	switch {
 	case err != nil:
 		t.Errorf("%s:%d: ibwarden %s: %v", p.name, line, text, err)

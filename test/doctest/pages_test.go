@@ -39,25 +39,16 @@ var program string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "doctest")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		if err := os.Chmod(dir, 0o755); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		program = filepath.Join(dir, "ibwarden")
+	var err error
+	if program, err = need.Ibwarden(); err == nil {
 		// Examples that are programs are beside it.
-		if err := need.Build(dir, need.Module+"/cmd/ibwarden", need.Module+"/examples/..."); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		return m.Run()
-	}())
+		err = need.Build(filepath.Dir(program), need.Module+"/examples/...")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(need.Main(m))
 }
 
 // needs are what commands need that a machine may lack, by what they say.

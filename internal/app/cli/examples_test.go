@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -67,7 +68,7 @@ func checkExample(t *testing.T, line string) {
 		t.Errorf("%q is no command of ibwarden", line)
 		return
 	}
-	root := Root()
+	root := newTree(new(telemetry.LogOptions)) // without the old names, of which no example is
 	c, args, err := root.Find(words[1:])
 	if err != nil {
 		t.Errorf("%q: %v", line, err)

@@ -61,7 +61,7 @@ func TestChangedByte(t *testing.T) {
 	if !genuine(text) {
 		t.Fatal("ssh-keygen does not take the signature")
 	}
-	for range need.Share(100, 1000) {
+	for range need.Share(40, 1000) {
 		changed := bytes.Clone(text)
 		at := r.IntN(len(changed))
 		changed[at] ^= byte(1 + r.IntN(255))

@@ -165,7 +165,7 @@ func (x *trial) confirm(line string, proof *isolation.Proof) bool {
 // TestRandomFabrics: half of the fabrics have a fault, or some. No yes is false, every no has a witness
 // that holds, and every unknown names the device.
 func TestRandomFabrics(t *testing.T) {
-	rounds := need.Rounds(need.Share[uint64](150, 600), 10_000)
+	rounds := need.Rounds(need.Share[uint64](60, 600), 10_000)
 	first, c := need.Seed(t, 1), build(t)
 	statuses, faults := map[int]int{}, map[string]map[int]int{}
 	for seed := first; seed < first+rounds; seed++ {

@@ -122,7 +122,7 @@ func (x *tenant) open(a, b *observed.Port) bool {
 // false, every no has a witness that holds of his ports and of some port of others, and all is
 // well for him where it is for all.
 func TestTenants(t *testing.T) {
-	rounds := need.Rounds(need.Share[uint64](150, 600), 10_000)
+	rounds := need.Rounds(need.Share[uint64](60, 600), 10_000)
 	first, c := need.Seed(t, 1), build(t)
 	statuses, better := map[int]int{}, 0
 	for seed := first; seed < first+rounds; seed++ {

@@ -55,6 +55,7 @@ func (s *site) allFull() {
 }
 
 func TestBigSite(t *testing.T) {
+	need.Long(t, "three proofs of 11,664 hosts")
 	s := newBigSite()
 	const pairs = (bigTenants + 1) * bigTenants / 2
 	p := Prove(s.f, s.allowed)

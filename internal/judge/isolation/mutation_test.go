@@ -133,7 +133,7 @@ func TestEveryChangeIsFound(t *testing.T) {
 	if p, cuts := Prove(clean.f, clean.allowed), reach.Cuts(clean.f, 1); p.Verdict != Isolated || p.Counts.Missing+p.Counts.Foreign+len(cuts) > 0 {
 		t.Fatalf("untouched: %s, %+v, %v", p.Verdict, p.Counts, cuts)
 	}
-	rounds := uint64(1500)
+	rounds := need.Share[uint64](400, 1500)
 	if need.Soak() {
 		rounds = 100_000
 	}

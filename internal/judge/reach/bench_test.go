@@ -1,6 +1,10 @@
 package reach
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/ibwarden/ibwarden/test/need"
+)
 
 // BenchmarkCount counts a fabric of 11,664 hosts at 243 leaves under one spine,
 // each with a key of its tenant and the default one.
@@ -15,6 +19,7 @@ func BenchmarkCount(b *testing.B) {
 }
 
 func TestBigCount(t *testing.T) {
+	need.Long(t, "136 million pairs")
 	c, ok := Count(bigFabric())
 	const hosts, tenants = 11664, 729
 	const each = hosts / tenants

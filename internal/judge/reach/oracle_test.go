@@ -212,7 +212,7 @@ func worlds() uint64 {
 	if need.Soak() {
 		return 12000
 	}
-	return need.Share[uint64](40, 120)
+	return need.Share[uint64](20, 120)
 }
 
 // Every pair of every random fabric, every key of a small set and raw packets:

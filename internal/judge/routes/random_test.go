@@ -14,6 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // randomInput is a small fabric with tables of any kind: good ones, with faults planted, or
@@ -286,7 +287,7 @@ func isTreeEdge(switches []*observed.Node, at int, p *observed.Port) bool {
 // soak is how many random fabrics are judged: few, or SOAK_RUNS, or 50,000 with
 // IBWARDEN_SOAK=1.
 func soak() (runs int, seed uint64) {
-	runs, seed = 1500, 1
+	runs, seed = need.Share(500, 1500), 1
 	if os.Getenv("IBWARDEN_SOAK") == "1" {
 		runs = 50_000
 	}

@@ -157,7 +157,7 @@ func more(now, before map[talk]bool) bool {
 // Each single change of a good fabric that alters who can talk, as packets tell,
 // is found, with the change as its witness; in an untouched one nothing is.
 func TestEveryChangeIsFound(t *testing.T) {
-	rounds := uint64(240)
+	rounds := need.Share[uint64](80, 240)
 	if need.Soak() {
 		rounds = 20_000
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // found is a subnet as a sweep would find it, from the first node.
@@ -170,7 +171,7 @@ func checkExact(t *testing.T, l *List, at observed.Place, info smp.NodeInfo) {
 // otherwise, or not at all.
 func TestDescriptions(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for i := range 2000 {
+	for i := range need.Share(500, 2000) {
 		n := topology.Demo()
 		f := found(t, n)
 		x := f.Nodes[r.IntN(len(f.Nodes))]

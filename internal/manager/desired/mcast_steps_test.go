@@ -37,7 +37,7 @@ func TestNoStepLeadsInACircle(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	steps := 0
-	for round := range need.Share(40, 150) {
+	for round := range need.Share(20, 150) {
 		w := irregular(rng)
 		if _, _, err := w.compute(); err != nil {
 			t.Fatal(err)

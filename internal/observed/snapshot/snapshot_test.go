@@ -13,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // randomFabric is what devices with random answers leave, some of them doubted
@@ -132,7 +133,7 @@ func written(t *testing.T, s *Snapshot) []byte {
 
 // What comes back is what was there, byte for byte and mark for mark.
 func TestThereAndBack(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range need.Share[uint64](75, 300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		s := &Snapshot{
 			ReadAt: time.Unix(int64(r.Uint32()), int64(r.Uint32()%1e9)).UTC(), Source: "sim:a b\"c",
@@ -331,7 +332,7 @@ func FuzzRead(f *testing.F) {
 // TestClone: a copy is written as the snapshot is, in spite of all that is changed in the
 // snapshot afterwards, and has no memory in common with it that is written to.
 func TestClone(t *testing.T) {
-	for seed := range uint64(100) {
+	for seed := range need.Share[uint64](25, 100) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		s := &Snapshot{ReadAt: time.Unix(1e9, 0).UTC(), Source: "sim", Asked: []string{}, Faults: []Fault{}, Fabric: randomFabric(r)}
 		f := s.Fabric

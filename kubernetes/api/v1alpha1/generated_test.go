@@ -6,10 +6,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // The methods of the types and the CRDs are as controller-gen makes them of the types.
 func TestGenerated(t *testing.T) {
+	need.Long(t, "controller-gen is compiled, and loads the packages of the types")
 	dir := t.TempDir()
 	for _, args := range [][]string{
 		{"object", "paths=.", "output:object:dir=" + dir},

@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/routes"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/test/need"
 	"github.com/ibwarden/ibwarden/test/routingtest"
 )
 
@@ -58,7 +59,7 @@ func TestBalanceForTenants(t *testing.T) {
 	} {
 		for _, e := range []Engine{UpDown, MinHop} {
 			worst, before := uint64(0), uint64(0)
-			for seed := range uint64(3) {
+			for seed := range need.Share[uint64](1, 3) {
 				r := rand.New(rand.NewPCG(seed, 40))
 				b := routingtest.New(r)
 				c.build(b)

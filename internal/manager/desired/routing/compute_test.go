@@ -13,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
+	"github.com/ibwarden/ibwarden/test/need"
 	"github.com/ibwarden/ibwarden/test/routingtest"
 )
 
@@ -347,7 +348,7 @@ func TestBrokenTrees(t *testing.T) {
 			}
 		}},
 	} {
-		for seed := range uint64(5) {
+		for seed := range need.Share[uint64](2, 5) {
 			for _, e := range inTrees {
 				rng := rand.New(rand.NewPCG(seed, 3))
 				b := routingtest.New(rng)

@@ -109,7 +109,7 @@ func (m *repaired) check(after *Tables, down bool) (moved, stayed int) {
 // gone become others, the judge finds all of them right, and in the end they are those of the
 // engine. What the judge says by what differs it says of the whole too.
 func TestOnlyWhatLedOverALinkMoves(t *testing.T) {
-	first, rounds := need.Seed(t, 1), need.Rounds(150, 10_000)
+	first, rounds := need.Seed(t, 1), need.Rounds(need.Share[uint64](50, 150), 10_000)
 	refused, asked, repairs, moved, stayed, differing, wrong := 0, 0, 0, 0, 0, 0, 0
 	for seed := first; seed < first+rounds; seed++ {
 		m, rng := newRepaired(t, seed)

@@ -45,7 +45,7 @@ func TestWholeGrids(t *testing.T) {
 		{[]int{4, 4, 4}, true, 1, "2x2x2x2x2x2", 1, 1, "mesh", "hypercube"},
 		{[]int{3, 2, 4, 5}, false, 3, "2x3x4x5", 1, 1, "mesh", "four dimensions"},
 	} {
-		for seed := range uint64(3) {
+		for seed := range need.Share[uint64](1, 3) {
 			t.Run(fmt.Sprintf("%s, seed %d", c.reason, seed), func(t *testing.T) {
 				b := routingtest.New(rand.New(rand.NewPCG(seed, 1)))
 				b.Grid(c.sizes, c.rings, c.cables, 2)
@@ -85,9 +85,9 @@ func TestWholeGrids(t *testing.T) {
 // Random tori and meshes with links and switches missing are routed soundly, or refused
 // where too much is missing, which is rare.
 func TestBrokenGrids(t *testing.T) {
-	rounds := need.Rounds(60, 10_000)
+	rounds := need.Rounds(need.Share[uint64](20, 60), 10_000)
 	start := rand.Uint64()
-	if rounds == 60 {
+	if !need.Soak() {
 		start = 0
 	}
 	t.Logf("seeds from %d", start)
@@ -218,7 +218,7 @@ func paths(t *testing.T, b *routingtest.Builder, vls int) map[string]string {
 // With one switch or one link gone, each path that does not come by there stays as it is.
 func TestOthersStay(t *testing.T) {
 	for _, sizes := range [][]int{{6, 7}, {5, 5, 3}, {4, 4}, {3, 8}} {
-		for seed := range uint64(6) {
+		for seed := range need.Share[uint64](2, 6) {
 			rng := rand.New(rand.NewPCG(seed, 4))
 			b := routingtest.New(nil)
 			all := b.Grid(sizes, true, 1, 1)

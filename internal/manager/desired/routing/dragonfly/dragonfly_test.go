@@ -335,7 +335,7 @@ func TestOthersStay(t *testing.T) {
 		{"dragonfly+", func(b *routingtest.Builder) { b.Dragonfly(7, 4, 3, 2) }},
 	} {
 		must, did, all := 0, 0, 0
-		for seed := range uint64(20) {
+		for seed := range need.Share[uint64](6, 20) {
 			rng := rand.New(rand.NewPCG(seed, 5))
 			b := routingtest.New(nil)
 			c.build(b)

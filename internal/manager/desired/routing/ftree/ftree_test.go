@@ -316,7 +316,7 @@ func others(seed uint64) *routingtest.Builder {
 // between CAs that is longer than needed is rare. What is no tree is refused, or so routed
 // too.
 func TestBrokenGraphs(t *testing.T) {
-	trees, start := uint64(400), uint64(0)
+	trees, start := need.Share[uint64](100, 400), uint64(0)
 	if need.Soak() {
 		trees, start = 10000, rand.Uint64()
 	}

@@ -79,7 +79,7 @@ const needlessShare = 40
 // broken before, few others.
 func TestSwitchDies(t *testing.T) {
 	for name, c := range wholeTrees {
-		for seed := range uint64(2) {
+		for seed := range need.Share[uint64](1, 2) {
 			for _, broken := range []float64{0, 0.03} {
 				build := func() (*routingtest.Builder, [][]*observed.Node) {
 					b := routingtest.New(rand.New(rand.NewPCG(seed, 5)))
