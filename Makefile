@@ -55,7 +55,12 @@ tools-all: tools ## install what the tests of packages need too, and make the De
 docs: ## run every command of README.md and docs, and write what it prints there
 	$(GO) test -count=1 ./test/doctest -update
 
-lint: ## gofmt, go mod tidy, go vet, staticcheck, a build for macOS
+bin/web/node_modules: internal/web/package.json internal/web/package-lock.json
+	@command -v npm >/dev/null || scripts/install-tools nodejs npm
+	@mkdir -p bin/web && cp $^ bin/web
+	@cd bin/web && npm ci --silent --ignore-scripts --no-audit --no-fund && touch node_modules
+
+lint: bin/web/node_modules ## gofmt, go mod tidy, go vet, staticcheck, a build for macOS; of the console, its types and oxlint
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'run gofmt -w on these files'; exit 1; }
 	$(GO) vet ./...
 	$(GO) mod tidy -diff
@@ -63,6 +68,7 @@ lint: ## gofmt, go mod tidy, go vet, staticcheck, a build for macOS
 	for m in $(MODULES); do (cd $$m && $(GO) vet ./... && $(GO) mod tidy -diff) || exit 1; done
 	GOOS=darwin $(GO) build ./...
 	GOOS=darwin $(GO) vet ./ib/... ./internal/app/cli
+	cd internal/web && ../../bin/web/node_modules/.bin/tsc -p . && ../../bin/web/node_modules/.bin/oxlint .
 
 # The tests that make race leaves out: long ones, whose packets take the same ways as
 # those of others.

@@ -9,7 +9,12 @@ const old = {why: ''}; // why what was read last may be old
 const pageSize = 1000;
 const sessionOver = 'Your session has ended: log in again.';
 
+/** @typedef {{query?: object, body?: any, headers?: Object<string, string>, secret?: string, signal?: AbortSignal, background?: boolean}} Asking how a request is made */
+/** @typedef {any[] & {etag?: string, more?: boolean}} List a list that was read; more: the service has more of it */
+
+/** @type {(why: string) => void} */
 let ended = () => {};
+/** @type {(why: string) => void} */
 let aged = () => {};
 
 // onEnd is called when the session has ended, with why, onAge when what is read begins or ceases to
@@ -76,10 +81,12 @@ tabs.share(session, ({session: over, all}) => {
   ended(all ? 'You have logged out in another tab.' : sessionOver);
 });
 
+/** @param {string} method @param {string} path @param {Asking} asking */
 async function exchange(method, path, {query, body, headers = {}, secret, signal, background = false} = {}) {
   const url = new URL(base + path, location.origin);
   for (const [k, v] of Object.entries(query || {})) if (v !== undefined && v !== null && v !== '') url.searchParams.append(k, v);
   const own = session();
+  /** @type {Object<string, string>} */
   const send = {Accept: 'application/json', ...headers};
   if (secret || own) send.Authorization = `Bearer ${secret || own.session}`;
   if (background) send['Ibwarden-Background'] = 'true';
@@ -110,6 +117,7 @@ async function exchange(method, path, {query, body, headers = {}, secret, signal
 
 // get is one answer. options: query, signal, background (nobody pressed anything: it does
 // not keep the session alive).
+/** @param {string} path @param {object} [query] @param {Asking} [options] */
 export async function get(path, query, options = {}) { return read(await exchange('GET', path, {query, ...options})); }
 
 async function read(answer) {
@@ -125,11 +133,14 @@ export async function fresh(path, query, etag) {
 }
 
 // item is the object of an answer about one.
+/** @param {string} path @param {object} [query] @param {Asking} [options] */
 export async function item(path, query, options) { return (await get(path, query, options)).item; }
 
 // all is a whole list, page by page, at most that many items; its etag is that of the first
 // page, so that what has changed since is noticed in a write.
+/** @param {string} path @param {object} [query] @param {Asking & {most?: number}} [options] @returns {Promise<List>} */
 export async function all(path, query = {}, {most = 20000, ...options} = {}) {
+  /** @type {List} */
   const items = [];
   let cursor = '';
   do {
@@ -145,6 +156,8 @@ export async function all(path, query = {}, {most = 20000, ...options} = {}) {
 // write changes something: method, path, body; options: query, why (the reason), dryRun,
 // wait ('stored' or 'proved'), ifMatch, ifNoneMatch, repeat (the key under which a repeated
 // request is known).
+/** @param {string} method @param {string} path @param {any} [body]
+ * @param {{query?: object, why?: string, dryRun?: boolean, wait?: string, ifMatch?: string, ifNoneMatch?: string, repeat?: string}} [terms] */
 export async function write(method, path, body, {query = {}, why, dryRun, wait, ifMatch, ifNoneMatch, repeat} = {}) {
   const headers = {};
   if (why) headers.Why = headerText(why);
@@ -165,6 +178,7 @@ export function repeatKey() { return crypto.randomUUID ? crypto.randomUUID() : `
 // events calls f with each event as it happens, those that are kept first, until stop() of
 // what it returns. A stream that breaks is taken up again after the last event seen; state
 // is called with 'open' or why it is not.
+/** @param {(event: any) => void} f @param {(state: string) => void} [state] */
 export function events(f, state = () => {}) {
   const control = new AbortController();
   let last = '';

@@ -150,7 +150,7 @@ const soon = settle(() => { if (app.session) readStatus(); }, 300);
 
 function stop() {
   leave();
-  for (const d of document.querySelectorAll('dialog[open]')) d.close('no');
+  for (const d of /** @type {NodeListOf<HTMLDialogElement>} */ (document.querySelectorAll('dialog[open]'))) d.close('no');
   stopEvents();
   clearTimeout(statusTimer);
   app.session = null;
@@ -214,6 +214,7 @@ async function route() {
   title.focus({preventScroll: true});
   window.scrollTo(0, 0);
   try {
+    /** @type {void | (() => void) & {take?: (params: object) => Promise<void>}} */
     const end = await page.render(body, params, app);
     if (typeof end === 'function') {
       if (live.main.contains(body)) {
@@ -246,10 +247,11 @@ document.addEventListener('keydown', e => {
     e.preventDefault();
     if (!document.querySelector('dialog[open]')) palette();
   }
-  if (app.session && e.key === '?' && !e.target.closest('input, select, textarea, dialog')) showKeys();
-  if (e.ctrlKey || e.altKey || e.metaKey || e.target.closest('input, select, textarea, [contenteditable], dialog, canvas')) return;
+  const at = /** @type {HTMLElement} */ (e.target);
+  if (app.session && e.key === '?' && !at.closest('input, select, textarea, dialog')) showKeys();
+  if (e.ctrlKey || e.altKey || e.metaKey || at.closest('input, select, textarea, [contenteditable], dialog, canvas')) return;
   if (e.key === '/') {
-    const search = document.querySelector('main input[type=search]');
+    const search = /** @type {HTMLElement | null} */ (document.querySelector('main input[type=search]'));
     if (search) { e.preventDefault(); search.focus(); }
   } else if (e.key === 'g') {
     wentG = Date.now();

@@ -111,7 +111,7 @@ export function toHash(page, params = {}) {
 export function params() { return Object.fromEntries(new URLSearchParams(window.location.hash.split('?')[1] || '')); }
 
 // shownPage is the name of the page that is shown.
-function shownPage() { return (document.getElementById('main') || {dataset: {}}).dataset.page; }
+function shownPage() { return document.getElementById('main')?.dataset.page; }
 
 // remember writes into the address how a page is set, unless that was left; '' leaves a
 // parameter out. With step, Back undoes it.
@@ -221,7 +221,7 @@ function when(date) {
 }
 
 setInterval(() => {
-  for (const e of document.querySelectorAll('time[datetime]')) {
+  for (const e of /** @type {NodeListOf<HTMLTimeElement>} */ (document.querySelectorAll('time[datetime]'))) {
     const text = when(new Date(e.dateTime));
     if (e.textContent !== text) e.textContent = text;
   }

@@ -30,6 +30,7 @@ function textOf(cell) {
 }
 
 // cells are the rows of a table as they are shown, the titles of its columns first.
+/** @param {HTMLTableElement} table @returns {any} */
 export function cells(table) {
   const grid = [...table.rows].map(() => []);
   for (const [y, tr] of [...table.rows].entries()) {

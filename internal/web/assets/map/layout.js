@@ -18,7 +18,7 @@ export function place(map, aspect = 1.6) {
   const n = map.nodes.guid.length;
   const out = {x: new Float32Array(n), y: new Float32Array(n), w: new Float32Array(n).fill(1), boxes: [], width: 0, height: 0};
   const groups = gather(map);
-  const boxes = groups.filter(g => g.hosts > 0 || g.leaves.length > 0).map(g => boxOf(g, out));
+  const boxes = groups.filter(g => g.hosts > 0 || g.leaves.length > 0).map(g => boxOf(g));
   const tops = groups.filter(g => g.hosts === 0 && g.leaves.length === 0);
   const grid = gridOf(boxes, aspect);
   let y = 0;
@@ -80,7 +80,7 @@ function compare(a, b) { return collator.compare(a, b); }
 
 // boxOf lays out a group by itself, from its own corner: higher switches in rows, then the
 // leaves, each over its hosts.
-function boxOf(g, out) {
+function boxOf(g) {
   const most = Math.max(1, ...g.leaves.map(l => l.hosts.length));
   const wide = Math.max(1, Math.ceil(Math.sqrt(most / 2)));
   const tall = Math.ceil(most / wide);

@@ -354,6 +354,7 @@ function bundlesOf(map, at) {
 
 // legend shows what the colours of a map say; a class that is pressed is shown alone, and chosen
 // called with its key, or null.
+/** @param {HTMLElement} place @param {FabricMap} fabricMap @param {(key: string | null) => void} [chosen] */
 export function legend(place, fabricMap, chosen = () => {}) {
   const draw = () => {
     if (!fabricMap.classes) return;
@@ -366,7 +367,7 @@ export function legend(place, fabricMap, chosen = () => {}) {
         fabricMap.alone(fabricMap.dim === c.key ? null : c.key);
         chosen(fabricMap.dim);
         draw();
-        place.querySelector(`[data-class="${CSS.escape(c.key)}"]`)?.focus();
+        /** @type {HTMLElement | null} */ (place.querySelector(`[data-class="${CSS.escape(c.key)}"]`))?.focus();
       }}, swatch, `${c.name} (${c.count.toLocaleString('en')})`);
       return b;
     }));

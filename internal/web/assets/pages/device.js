@@ -27,7 +27,7 @@ export function devicePanel(place, guid, port, page) {
   const show = (device, first) => {
     const portPlace = h('div', {class: 'port'});
     const open = new Set([...place.querySelectorAll('details[open]')].map(d => d.dataset.name));
-    const focused = place.contains(document.activeElement) ? document.activeElement.dataset.port : undefined;
+    const focused = place.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement).dataset.port : undefined;
     replace(place, h('h2', {tabindex: '-1'}, device.description || device.guid), h('ul', {class: 'words'}, device.words.map(w => h('li', {}, w))),
       deviceFacts(device), actions(device, page, read),
       portsTable(device, n => { chosen = n; page.keep({port: n}, true); portDetails(portPlace, device, n, open, page); }), portPlace);

@@ -28,7 +28,10 @@ export default {
 
 class FabricPage {
   constructor(main, params, app) {
-    Object.assign(this, {main, params, app, etag: ''});
+    this.main = main;
+    this.params = params;
+    this.app = app;
+    this.etag = '';
     this.spoken = h('p', {class: 'hidden', 'aria-live': 'polite'});
     this.map = new FabricMap((kind, index) => this.chosen(kind, index), text => replace(this.spoken, text));
     this.legend = h('div', {class: 'legends', role: 'group', 'aria-label': 'Colours: press one to show it alone'});

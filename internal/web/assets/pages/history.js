@@ -71,7 +71,7 @@ function timeLine(params, app, names) {
       state.items.push(...page.items);
       state.cursor = page.next || '';
       const last = state.items.at(-1);
-      state.over = !state.cursor || Boolean(set.since && last && Date.now() - new Date(last.at) > spans[set.since]);
+      state.over = !state.cursor || Boolean(set.since && last && Date.now() - Date.parse(last.at) > spans[set.since]);
     }
     draw();
   };
@@ -108,7 +108,7 @@ function timeLine(params, app, names) {
 
 function matches(r, set, names) {
   const has = (text, part) => text.toLowerCase().includes(part.trim().toLowerCase());
-  return (!set.since || Date.now() - new Date(r.at) <= spans[set.since]) &&
+  return (!set.since || Date.now() - Date.parse(r.at) <= spans[set.since]) &&
     (!set.who || has(whoOf(r, names), set.who)) &&
     (!set.tenant || has([r.tenant || '', ...r.words].join('\n'), set.tenant)) &&
     (!set.text || has([r.action, r.why || '', ...r.words].join('\n'), set.text));

@@ -33,7 +33,7 @@ async function render(main, params, app) {
   const again = settle(() => read(true).catch(e => notify(e.message, 'bad')), 500);
   app.onEvent(e => { if (e.kind === 'manager') again(); if (e.kind === 'outcome') drains.read(true).catch(() => {}); });
   let first = true;
-  await new Promise((done, failed) => app.every(readEvery, async () => {
+  await /** @type {Promise<void>} */ (new Promise((done, failed) => app.every(readEvery, async () => {
     try {
       await read(!first);
       first = false;
@@ -42,7 +42,7 @@ async function render(main, params, app) {
       if (first) { first = false; failed(e); return; }
       throw e;
     }
-  }));
+  })));
   await drains.read(false);
 }
 
@@ -57,7 +57,7 @@ function show(master, list, items) {
 function card(m) {
   const [trust, trustWord] = trusts[m.trust] || trusts.unknown;
   const [policy, policyWord] = policies[m.policy] || [];
-  const silent = m.missed > 0 || m.last_seen && Date.now() - new Date(m.last_seen) > unseen * 1000 && !m.self;
+  const silent = m.missed > 0 || m.last_seen && Date.now() - Date.parse(m.last_seen) > unseen * 1000 && !m.self;
   return h('article', {class: 'manager', 'data-manager': m.port, 'data-state': m.state},
     h('h3', {}, m.node || m.port, ' ', mark(states[m.state] || 'unknown', m.state), ' ', mark(trust, trustWord)),
     m.why ? h('p', {class: 'fault'}, m.why) : null,

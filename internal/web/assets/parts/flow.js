@@ -166,6 +166,7 @@ async function make(f, s) {
 
 // follow waits for the outcome of a revision: it looks again at each event, and now and then.
 async function follow(f, answer, began) {
+  /** @type {(value?: any) => void} */
   let wake = () => {};
   const stopListening = listen(f.app, () => wake());
   try {

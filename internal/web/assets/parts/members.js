@@ -180,6 +180,8 @@ export function state(m) {
 
 // start shows the plan of steps in the place of the form, and the form again where that is
 // asked for.
+/** @param {HTMLElement} body @param {HTMLElement} form @param {any} ctx @param {any[]} steps
+ * @param {{title: string, why?: string, draft?: object, partition?: any}} about */
 export function start(body, form, ctx, steps, {title, why, draft, partition}) {
   const f = flow(ctx.app, steps, {
     title, why: why || ctx.params.why, names: ctx.names, say: sayer(ctx.ports),

@@ -37,7 +37,7 @@ function actions(app, pages) {
       entry('Roll back', 'action: to an earlier revision', toHash('history', {rollback: 'which'})),
     ] : [],
     entry('Keys', 'action: list them', showKeys, ['?']),
-    ...[...document.querySelectorAll('main .save:not([hidden]) [data-save]')].map(b => entry(`Save: ${b.dataset.save}`, 'action: export what this page shows', () => b.click(), ['export'])),
+    ...[.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('main .save:not([hidden]) [data-save]'))].map(b => entry(`Save: ${b.dataset.save}`, 'action: export what this page shows', () => b.click(), ['export'])),
   ];
 }
 

@@ -15,6 +15,8 @@ const fileMost = 1 << 20; // bytes of a file that is dropped
 // refusal, why another may not; note(port), what is said of one beside its name; changed(),
 // called when the choice has changed, as is onchosen of the box. It has chosen(), a list of
 // {port, membership}, and choose(list).
+/** @param {any} ports
+ * @param {{title: string, keep?: (port: any) => boolean, note?: (port: any) => string, refusal?: string, changed?: () => void}} about */
 export function picker(ports, {title, keep = () => true, note = () => '', refusal = 'it cannot be chosen here', changed = () => {}}) {
   const p = {ports, keep, note, refusal, changed: () => { changed(); box.onchosen(); }, chosen: new Map()};
   p.search = field('Search', h('input', {type: 'search', autocomplete: 'off', spellcheck: 'false', maxlength: '64'}), 'Name, GUID, LID or owner; several words narrow it.');

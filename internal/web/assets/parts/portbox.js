@@ -23,6 +23,7 @@ export function allPorts({again = false} = {}) {
 
 // portBox is a labelled box. It has value(), the GUID or what was typed, and set(text);
 // picked is called when a port was chosen.
+/** @param {string} title @param {any} ports @param {(port: any) => void} [picked] */
 export function portBox(title, ports, picked = () => {}) {
   const input = h('input', {type: 'search', maxlength: '64'});
   const box = field(title, input, 'Name, GUID or LID of an end port.');

@@ -42,6 +42,7 @@ export function index(ports) {
 
 // find lists the ports that have every word of a text in their name, GUID, LID or owner: at
 // most that many, and how many there are.
+/** @param {any} ports @param {string} text @param {number} [most] @param {(port: any) => boolean} [keep] */
 export function find(ports, text, most = 50, keep = () => true) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const hits = [];

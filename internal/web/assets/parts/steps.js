@@ -25,6 +25,7 @@ function chunks(list, size) {
 export function memberSteps(partition, joined, removed, etag) {
   const name = `${partition.name} (${partition.pkey})`;
   const path = `/partitions/${partition.pkey}/members`;
+  /** @type {any[]} */
   const steps = chunks(removed, removedAtOnce).map(ports => ({
     title: `Remove ${many(ports.length, 'port')} from ${name}`, method: 'DELETE', path, query: {port: ports.join(',')}, ifMatch: etag, about: path,
   }));
