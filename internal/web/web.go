@@ -17,6 +17,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Prefix begins the path of every file of the console.
@@ -38,12 +39,17 @@ type file struct {
 	plain, small []byte // as it is, and as gzip
 }
 
-// Handler serves the console at Prefix, leads GET / to it, and leaves all else to rest.
-func Handler(rest http.Handler) http.Handler {
-	files, err := load(embedded)
+// files are those of the console, compressed when the first of them is asked for.
+var files = sync.OnceValue(func() map[string]*file {
+	loaded, err := load(embedded)
 	if err != nil {
 		panic(err) // the files are part of the program: a test has read them
 	}
+	return loaded
+})
+
+// Handler serves the console at Prefix, leads GET / to it, and leaves all else to rest.
+func Handler(rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at := r.URL.EscapedPath()
 		switch {
@@ -53,7 +59,7 @@ func Handler(rest http.Handler) http.Handler {
 			}
 		case strings.HasPrefix(at, Prefix):
 			if read(w, r) {
-				serve(w, r, files[strings.TrimPrefix(at, Prefix)])
+				serve(w, r, files()[strings.TrimPrefix(at, Prefix)])
 			}
 		default:
 			rest.ServeHTTP(w, r)
