@@ -217,6 +217,9 @@ func unpack(t *testing.T, r io.Reader, dir string) {
 	}
 }
 
+// programMax bounds the program, in bytes.
+const programMax = 35_000_000
+
 // The archive has a program that runs, and the list of modules has what the linker entered
 // in that program.
 func TestArchive(t *testing.T) {
@@ -235,6 +238,9 @@ func TestArchive(t *testing.T) {
 	program := filepath.Join(top, "ibwarden")
 	if got := run(t, nil, program, "version"); !strings.HasPrefix(got, "ibwarden "+version+", commit ") || strings.Contains(got, "with changes") {
 		t.Errorf("version: %q", got)
+	}
+	if info, err := os.Stat(program); err != nil || info.Size() > programMax {
+		t.Errorf("the program, %v: want at most %d bytes: does something reach text/template, for which the linker keeps all methods?", err, programMax)
 	}
 	for _, name := range []string{"LICENSE", "LINKED", "README.md", "man/man1/ibwarden-run.1.gz", "completions/_ibwarden"} {
 		if _, err := os.Stat(filepath.Join(top, name)); err != nil {

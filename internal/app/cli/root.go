@@ -39,6 +39,9 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	if os.Getenv("GOGC") == "" { // not for what makes the tree: it would be collected many times
 		debug.SetGCPercent(gcPercent)
 	}
+	if slices.Equal(args, []string{"--version"}) {
+		args = []string{"version"} // cobra's own way has a template, for which the linker keeps all methods there are
+	}
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	log := options.Default(stderr)
@@ -93,9 +96,7 @@ was sent that writes; 130 or 143 interrupted before it was done.`,
 	o.Add(root.PersistentFlags())
 	root.SetFlagErrorFunc(flagError)
 	addCommands(root)
-	root.Version = terminal.ThisProgram().String()
 	root.Flags().Bool("version", false, "print version and build, as ibwarden version does")
-	root.SetVersionTemplate("{{.Version}}\n")
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	addGroups(root)

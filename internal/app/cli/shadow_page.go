@@ -1,8 +1,10 @@
 package cli
 
 import (
-	"html/template"
+	"fmt"
+	"html"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
@@ -12,70 +14,100 @@ import (
 // pageRowsMax bounds the rows of a part of the page; --json has all.
 const pageRowsMax = 1000
 
-// bar is a stretch of the time line, in percent of it.
-type bar struct{ Left, Width float64 }
-
-// minBar is the least width of a bar, in percent, so that it can be seen.
+// minBar is the least width of a bar on the time line, in percent of it, so that it can be seen.
 const minBar = 0.2
 
-type pageRow struct {
-	spanRow
-	Bar  bar
-	Open bool
+// page is the text of the page. All that devices say of themselves is added by list and cell, which
+// escape it, and the page may run nothing and fetch nothing. html/template would keep all methods
+// there are in the program: an eighth of its size.
+type page struct {
+	strings.Builder
+	since, until time.Time
 }
 
-type pagePart struct {
-	Title string
-	Rows  []pageRow
-	More  int
+func (p *page) add(format string, numbers ...any) { fmt.Fprintf(p, format, numbers...) }
+
+func (p *page) cell(open, text, end string) {
+	p.WriteString(open + html.EscapeString(text) + end)
 }
 
-type pageGap struct {
-	bar
-	Text string
-}
-
-// printShadowPage writes the page. All that devices say of themselves is text that the template
-// escapes, and the page may run nothing and fetch nothing.
-func printShadowPage(w io.Writer, s *shadow.Summary) error {
-	d := struct {
-		Lines, Writes []string
-		From, Until   string
-		Gaps          []pageGap
-		Parts         []pagePart
-	}{Lines: shadowLines(s), Writes: writesText(s.Writes), From: clock(s.Since), Until: clock(s.Until)}
-	on := func(from, until time.Time) bar {
-		whole := s.Until.Sub(s.Since).Seconds()
-		left := min(max(from.Sub(s.Since).Seconds()/whole, 0), 1) * 100
-		right := min(max(until.Sub(s.Since).Seconds()/whole, 0), 1) * 100
-		return bar{min(left, 100-minBar), max(right-left, minBar)}
+func (p *page) list(texts []string) {
+	p.add("<ul>")
+	for _, text := range texts {
+		p.cell("<li>", text, "</li>")
 	}
+	p.add("</ul>\n")
+}
+
+// bar draws a stretch of the time line.
+func (p *page) bar(class string, from, until time.Time) {
+	whole := p.until.Sub(p.since).Seconds()
+	left := min(max(from.Sub(p.since).Seconds()/whole, 0), 1) * 100
+	right := min(max(until.Sub(p.since).Seconds()/whole, 0), 1) * 100
+	p.add(`<i class="%s" style="left:%.2f%%;width:%.2f%%"></i>`, class, min(left, 100-minBar), max(right-left, minBar))
+}
+
+// printShadowPage writes the page.
+func printShadowPage(w io.Writer, s *shadow.Summary) error {
+	p := &page{since: s.Since, until: s.Until}
+	p.add("%s<h1>Shadow report</h1>\n", pageHead)
+	p.list(shadowLines(s))
+	p.cell("<h2>Readings</h2>\n<div class=\"ends\"><span>", clock(s.Since), "</span>")
+	p.cell("<span>", clock(s.Until), "</span></div>\n<div class=\"line\">")
+	var gaps []string
 	for _, g := range s.Gaps {
-		d.Gaps = append(d.Gaps, pageGap{on(g.From, g.Until), terminal.Plain(clock(g.From) + " to " + clock(g.Until) + ": " + g.Why)})
+		p.bar("gap", g.From, g.Until)
+		gaps = append(gaps, terminal.Plain(clock(g.From)+" to "+clock(g.Until)+": "+g.Why))
+	}
+	p.add("</div>\n")
+	if len(gaps) > 0 {
+		p.add("<p>No reading:</p>")
+		p.list(gaps)
 	}
 	for _, t := range shadowTitles {
-		p := pagePart{Title: t.title}
-		for i := range s.Spans {
-			switch x := &s.Spans[i]; {
-			case x.Kind != t.kind:
-			case len(p.Rows) == pageRowsMax:
-				p.More++
-			default:
-				until := s.Until
-				if !x.Ended.IsZero() {
-					until = x.Ended
-				}
-				p.Rows = append(p.Rows, pageRow{rowOf(x), on(x.Began, until), x.Ended.IsZero()})
-			}
-		}
-		if p.Rows != nil {
-			d.Parts = append(d.Parts, p)
-		}
+		p.part(t.title, spansOf(s, t.kind))
 	}
-	return template.Must(template.New("page").Parse(shadowPage)).Execute(w, d)
+	p.add("<h2>What ibwarden would write</h2>\n")
+	p.list(writesText(s.Writes))
+	p.add("</body></html>\n")
+	_, err := io.WriteString(w, p.String())
+	return err
 }
 
-const shadowPage = `<!DOCTYPE html>
+// spansOf are the spans of a kind.
+func spansOf(s *shadow.Summary, k shadow.Kind) (list []*shadow.Span) {
+	for i := range s.Spans {
+		if s.Spans[i].Kind == k {
+			list = append(list, &s.Spans[i])
+		}
+	}
+	return list
+}
+
+func (p *page) part(title string, list []*shadow.Span) {
+	if len(list) == 0 {
+		return
+	}
+	p.cell("<h2>", title, "</h2>\n<table><tr><th>Found</th><th>Gone</th><th>What</th><th>When (red: still so)</th></tr>\n")
+	for _, x := range list[:min(len(list), pageRowsMax)] {
+		row, until, class := rowOf(x), x.Ended, ""
+		if x.Ended.IsZero() {
+			until, class = p.until, "open"
+		}
+		p.cell(`<tr><td class="t">`, row.Found, "</td>")
+		p.cell(`<td class="t">`, row.Gone, "</td>")
+		p.cell(`<td>`, row.What, `</td><td><div class="line">`)
+		p.bar(class, x.Began, until)
+		p.add("</div></td></tr>\n")
+	}
+	p.add("</table>")
+	if more := len(list) - pageRowsMax; more > 0 {
+		p.add("<p>%d more are in the JSON document.</p>", more)
+	}
+	p.add("\n")
+}
+
+const pageHead = `<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>ibwarden: what shadow mode found</title>
@@ -90,17 +122,4 @@ td.t{white-space:nowrap}
 .line i.gap{background:#999}
 .ends{display:flex;justify-content:space-between}
 </style></head><body>
-<h1>Shadow report</h1>
-<ul>{{range .Lines}}<li>{{.}}</li>{{end}}</ul>
-<h2>Readings</h2>
-<div class="ends"><span>{{.From}}</span><span>{{.Until}}</span></div>
-<div class="line">{{range .Gaps}}<i class="gap" style="left:{{.Left}}%;width:{{.Width}}%"></i>{{end}}</div>
-{{if .Gaps}}<p>No reading:</p><ul>{{range .Gaps}}<li>{{.Text}}</li>{{end}}</ul>{{end}}
-{{range .Parts}}<h2>{{.Title}}</h2>
-<table><tr><th>Found</th><th>Gone</th><th>What</th><th>When (red: still so)</th></tr>
-{{range .Rows}}<tr><td class="t">{{.Found}}</td><td class="t">{{.Gone}}</td><td>{{.What}}</td><td><div class="line"><i {{if .Open}}class="open" {{end}}style="left:{{.Bar.Left}}%;width:{{.Bar.Width}}%"></i></div></td></tr>
-{{end}}</table>{{if .More}}<p>{{.More}} more are in the JSON document.</p>{{end}}
-{{end}}<h2>What ibwarden would write</h2>
-<ul>{{range .Writes}}<li>{{.}}</li>{{end}}</ul>
-</body></html>
 `
