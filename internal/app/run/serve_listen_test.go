@@ -130,7 +130,7 @@ func TestOpenAndClose(t *testing.T) {
 		t.Error("an empty store says who belongs where")
 	}
 	var out strings.Builder
-	where, err := s.Listen(flagsOf(t), daemon.DataDir(dir), ufm.Keys{}, slog.New(slog.NewTextHandler(&out, nil)))
+	where, err := s.Listen(flagsOf(t), daemon.DataDir(dir), ufm.Keys{}, "", slog.New(slog.NewTextHandler(&out, nil)))
 	if err != nil || len(where) != 1 || where[0] != "unix:"+listen.SocketIn(dir) {
 		t.Fatalf("%q, %v", where, err)
 	}
