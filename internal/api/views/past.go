@@ -42,8 +42,9 @@ type PastState struct {
 type PastRecord struct {
 	PastPeriod
 	State  PastState
-	Matrix *Matrix      // sparse, without reasons; nil where none was kept
-	Cables []CableShare // those of which the load is known: the highest of the period, rounded up to a step
+	Matrix *Matrix       // sparse, without reasons; nil where none was kept
+	Cables []CableShare  // those of which the load is known: the highest of the period, rounded up to a step
+	of     map[Cable]int // the same; nil until it is asked for
 }
 
 // CableShare is what a cable carries.

@@ -2,6 +2,7 @@ package views
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 
@@ -95,22 +96,42 @@ func (m *MapMaker) PastMomentOf(f *MapFacts, r *PastRecord) (*PastMoment, error)
 			out.Elsewhere--
 		}
 	}
-	busiest := slices.DeleteFunc(slices.Clone(r.Cables), func(c CableShare) bool { return c.Percent == 0 })
-	slices.SortFunc(busiest, func(a, b CableShare) int {
-		return cmp.Or(cmp.Compare(b.Percent, a.Percent), a.Cable.A.Compare(b.Cable.A))
-	})
-	for _, c := range busiest[:min(len(busiest), pastCables)] {
+	for _, c := range most(func(yield func(CableShare) bool) {
+		for _, c := range r.Cables {
+			if c.Percent > 0 && !yield(c) {
+				return
+			}
+		}
+	}) {
 		out.Busiest = append(out.Busiest, f.pastCable(c.Cable, &c.Percent, nil))
 	}
 	return out, nil
 }
 
+// byCable is the load of each cable.
 func (r *PastRecord) byCable() map[Cable]int {
-	of := make(map[Cable]int, len(r.Cables))
-	for _, c := range r.Cables {
-		of[c.Cable] = c.Percent
+	if r.of == nil {
+		r.of = make(map[Cable]int, len(r.Cables))
+		for _, c := range r.Cables {
+			r.of[c.Cable] = c.Percent
+		}
 	}
-	return of
+	return r.of
+}
+
+// most are the pastCables with the highest numbers, the highest first.
+func most(all iter.Seq[CableShare]) (out []CableShare) {
+	compare := func(a, b CableShare) int {
+		return cmp.Or(cmp.Compare(b.Percent, a.Percent), a.Cable.A.Compare(b.Cable.A))
+	}
+	for c := range all {
+		if len(out) == pastCables && compare(c, out[len(out)-1]) > 0 {
+			continue
+		}
+		i, _ := slices.BinarySearchFunc(out, c, compare)
+		out = slices.Insert(out[:min(len(out), max(i, pastCables-1))], i, c)
+	}
+	return out
 }
 
 func (f *MapFacts) pastCable(c Cable, percent, with *int) PastCable {
@@ -126,19 +147,14 @@ func (f *MapFacts) pastCable(c Cable, percent, with *int) PastCable {
 // CablesBetween are the cables whose load differs most between two records.
 func (f *MapFacts) CablesBetween(earlier, later *PastRecord) []PastCable {
 	before, after := earlier.byCable(), later.byCable()
-	type change struct {
-		Cable
-		by int
-	}
-	var all []change
-	for c, x := range before {
-		if y, known := after[c]; known && x != y {
-			all = append(all, change{c, max(x-y, y-x)})
-		}
-	}
-	slices.SortFunc(all, func(a, b change) int { return cmp.Or(cmp.Compare(b.by, a.by), a.A.Compare(b.A)) })
 	out := []PastCable{}
-	for _, c := range all[:min(len(all), pastCables)] {
+	for _, c := range most(func(yield func(CableShare) bool) {
+		for c, x := range before {
+			if y, known := after[c]; known && x != y && !yield(CableShare{c, max(x-y, y-x)}) {
+				return
+			}
+		}
+	}) {
 		x, y := before[c.Cable], after[c.Cable]
 		out = append(out, f.pastCable(c.Cable, &x, &y))
 	}

@@ -63,7 +63,7 @@ func (f *Flags) where() (w api.Where, err error) {
 		return w, fmt.Errorf("--lease %v: want %v to %v", f.Lease, mastership.MinTTL, mastership.MaxTTL)
 	}
 	if u, err := url.Parse(f.prometheus); f.prometheus != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil) {
-		return w, fmt.Errorf("--prometheus %q: want http:// or https://, a host, and no password", f.prometheus)
+		return w, errors.New("--prometheus: want http:// or https://, a host, and no password") // which it may have
 	}
 	if f.listen == "" && f.cert+f.key+f.clients != "" {
 		return w, errors.New("--tls-cert, --tls-key and --tls-client-ca: want --listen with them")
