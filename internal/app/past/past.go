@@ -115,6 +115,18 @@ func (k *Keeper) Add(s Sample) error {
 	return err
 }
 
+// Close closes the files that are appended to. What is added later begins others.
+func (k *Keeper) Close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, l := range k.levels {
+		if l.file != nil {
+			l.file.file.Close()
+			l.file = nil
+		}
+	}
+}
+
 // end writes the period of a level that is over.
 func (k *Keeper) end(l *level) error {
 	p := l.open

@@ -341,6 +341,9 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.add(t, sample(2*time.Minute, "isolated"))
+	k.Close()
+	k.add(t, sample(3*time.Minute, "isolated")) // to another file
 	k = opened(t, dir)
-	k.want(t, 2*time.Minute, "1m0s+1m0s violated 1 alarms no matrix:")
+	k.want(t, 3*time.Minute, "2m0s+1m0s isolated 0 alarms no matrix:")
+	k.want(t, 119*time.Second, "1m0s+1m0s violated 1 alarms no matrix:")
 }

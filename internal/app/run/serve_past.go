@@ -71,6 +71,7 @@ func (h *history) keep(ctx context.Context, log *slog.Logger) {
 	}
 	every := time.NewTicker(past.Every)
 	defer every.Stop()
+	defer h.Close()
 	for {
 		if err := h.add(ctx); ctx.Err() == nil {
 			if err != nil && !h.failed {
