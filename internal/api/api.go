@@ -48,6 +48,10 @@ type Options struct {
 	Sweeps views.SweepsSource
 	// Traffic reads performance counters; nil where no subnet manager runs.
 	Traffic views.CountersSource
+	// Past is how the fabric was; nil where that is not kept. MetricsAt is a URL of the metrics, and Prometheus
+	// that of who keeps them for longer; "" for none.
+	Past                  views.PastSource
+	MetricsAt, Prometheus string
 	// Cabling is the list of cables and the fences; nil where no subnet manager runs.
 	Cabling views.MapSource
 	// StoreName says where the service keeps what, as --store does; for the provider.
@@ -119,6 +123,7 @@ func build(s *service.Service, o Options) *api {
 	a.talking()
 	a.reaching()
 	a.traffic()
+	a.past()
 	a.status()
 	a.alarms()
 	a.lifetime()

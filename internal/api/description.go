@@ -53,7 +53,7 @@ var groups = []struct {
 	{"tenants", "tenants, their ports, ranges of partitions, tokens, and what waits for consent", []string{"tenants", "ports", "pools", "tokens", "approvals"}},
 	{"partitions", "partitions and their members", []string{"partitions"}},
 	{"history", "what was changed, by whom, and back; the audit log, backup and export", []string{"revisions", "rollback", "audit-log", "backup", "export", "store"}},
-	{"proof", "who can talk with whom and why, what is wrong, and what an audit finds", []string{"proof", "alarms", "audit", "why", "peers", "matrix"}},
+	{"proof", "who can talk with whom and why, what is wrong, and what an audit finds", []string{"proof", "alarms", "audit", "why", "peers", "matrix", "past"}},
 	{"fabric", "devices, cables, routes, counters, and switches out of service", []string{"nodes", "links", "cables", "routes", "multicast-groups", "map", "snapshot", "counters", "drains"}},
 	{"service", "the service itself: its state, policy, managers, sweeps, events, logins, and this description", []string{"status", "policy", "managers", "sweeps", "events", "watch", "logins", "session", "openapi.json"}},
 }

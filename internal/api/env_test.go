@@ -141,7 +141,7 @@ func newStandOn(t testing.TB, shared bool) *stand {
 	s.others = newOthers(snap)
 	judge := newSnapshotJudge(s.service, nil)
 	s.api = build(s.service, Options{
-		Managers: s.others, Sweeps: sweepsMade(3), Traffic: counted{}, StoreName: "bolt:test",
+		Managers: s.others, Sweeps: sweepsMade(3), Traffic: counted{}, Past: keptOf(snap), StoreName: "bolt:test",
 		Version: "test", UID: ownUID, Store: db, Judge: judge, Certificates: certified{judge: judge},
 		Log: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})

@@ -99,6 +99,8 @@ var matrix = map[string]struct {
 	"list-peers":                {"/peers?port=HOST", "", "401 401 200 200 404 200 200 200"},
 	"list-counters":             {"/counters", "", "401 401 403 403 403 200 200 200"},
 	"get-load":                  {"/map/load", "", "401 401 403 403 403 200 200 200"},
+	"list-moments":              {"/past", "", "401 401 403 403 403 200 200 200"},
+	"get-moment":                {"/past/moment?at=2026-11-29T10:00:00Z&with=2026-11-29T10:01:00Z", "", "401 401 403 403 403 200 200 200"},
 	"acknowledge-alarm":         {"/alarms/acknowledge?dry_run=true", `{"alarm":"0000000000000000"}`, "401 401 404 404 404 404 404 404"},
 	"list-alarms":               {"/alarms?audit=true", "", "401 401 200 200 200 200 200 200"},
 	"get-status":                {"/status", "", "401 401 200 200 200 200 200 200"},

@@ -113,6 +113,8 @@ var sightRows = map[string][]sightRow{
 	"list-peers":                {{path: "/peers?port={OWN}"}, {path: "/peers?port={PORT}"}},
 	"list-counters":             {{path: "/counters"}, {path: "/counters?node={NODE}"}},
 	"get-load":                  {{path: "/map/load"}},
+	"list-moments":              {{path: "/past"}},
+	"get-moment":                {{path: "/past/moment?at=2026-11-29T10:00:00Z"}, {path: "/past/moment?at=2026-11-29T10:00:00Z&with=2026-11-29T10:01:00Z"}},
 	"acknowledge-alarm":         {{path: "/alarms/acknowledge?dry_run=true", body: `{"alarm":"0000000000000000"}`}},
 	"list-alarms":               {{path: "/alarms"}, {path: "/alarms?audit=true"}},
 	"get-status":                {{path: "/status"}},

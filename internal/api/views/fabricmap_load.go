@@ -41,7 +41,7 @@ func (m *MapMaker) Load(f *MapFacts, counters []PortCounters) (*CableLoad, error
 	out := &CableLoad{Map: whole.ETag, Percent: make([]int, len(m.links)), Errors: make([]int, len(m.links))}
 	for i, l := range m.links {
 		out.Percent[i], out.Errors[i] = notKnown, notKnown
-		most := dataRate(f.Snapshot.Fabric.At(l.a))
+		p := f.Snapshot.Fabric.At(l.a)
 		for _, c := range []*PortCounters{of(l.a), of(l.b)} {
 			if c == nil {
 				continue
@@ -50,8 +50,11 @@ func (m *MapMaker) Load(f *MapFacts, counters []PortCounters) (*CableLoad, error
 				out.Errors[i] = max(out.Errors[i], 0) + int(min(c.Errors, math.MaxInt32))
 			}
 			for _, carried := range []*float64{c.Sends, c.Receives} {
-				if carried != nil && most > 0 {
-					out.Percent[i] = max(out.Percent[i], min(100, int(math.Ceil(100**carried/most))))
+				if carried == nil {
+					continue
+				}
+				if percent, known := PercentOf(p, *carried); known {
+					out.Percent[i] = max(out.Percent[i], percent)
 				}
 			}
 		}

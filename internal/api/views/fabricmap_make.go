@@ -48,12 +48,12 @@ func (f *MapFacts) links() []mapLink {
 	if list != nil {
 		listed = make(map[Cable]bool, len(list.Cables))
 		for _, c := range list.Cables {
-			listed[c.ordered()] = true
+			listed[c.Ordered()] = true
 		}
 	}
 	var all []mapLink
 	for _, l := range f.Snapshot.Fabric.Links() {
-		c := Cable{l.A.Place(), l.B.Place()}.ordered()
+		c := Cable{l.A.Place(), l.B.Place()}.Ordered()
 		state := linkInactive
 		switch {
 		case list != nil && !listed[c]:
@@ -72,14 +72,6 @@ func (f *MapFacts) links() []mapLink {
 	}
 	slices.SortFunc(all, func(x, y mapLink) int { return cmp.Or(x.a.Compare(y.a), x.b.Compare(y.b)) })
 	return all
-}
-
-// ordered is the cable with its lower end first.
-func (c Cable) ordered() Cable {
-	if c.A.Compare(c.B) > 0 {
-		c.A, c.B = c.B, c.A
-	}
-	return c
 }
 
 func isActive(p *observed.Port) bool { return p.InfoRead && p.Info.PortState == smp.PortActive }

@@ -75,3 +75,36 @@ func countersOf(r *perfmgr.Reading, p *observed.Port) views.PortCounters {
 	out.Sends, out.Receives = rate(perfmgr.PortXmitData), rate(perfmgr.PortRcvData)
 	return out
 }
+
+// Loads is what cables carry, of those of which it is known. It takes a fraction of the time of Counters.
+func (s *Served) Loads(ctx context.Context) (list []views.CableShare, err error) {
+	r, err := s.running()
+	if err != nil || r.Counters() == nil {
+		return nil, err
+	}
+	most := map[views.Cable]int{}
+	err = r.Ask(ctx, func(e *engine.Engine) {
+		f := e.Fabric()
+		if f == nil {
+			return
+		}
+		for reading := range r.Counters().Readings(r.Now()) {
+			p := f.At(reading.Place)
+			if p == nil || p.Peer == nil {
+				continue
+			}
+			cable := views.Cable{A: p.Place(), B: p.Peer.Place()}.Ordered()
+			for _, c := range []perfmgr.Counter{perfmgr.PortXmitData, perfmgr.PortRcvData} {
+				if rate, known := reading.Rate(c); known {
+					if percent, known := views.PercentOf(p, rate); known {
+						most[cable] = max(most[cable], percent)
+					}
+				}
+			}
+		}
+	})
+	for cable, percent := range most {
+		list = append(list, views.CableShare{Cable: cable, Percent: percent})
+	}
+	return list, err
+}

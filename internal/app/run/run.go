@@ -234,7 +234,7 @@ func (m *manager) listen() error {
 	}
 	m.service.Watch(m.watched.Telemetry)
 	keys := ufm.Keys{DefaultSMKey: m.Election.SMKey == 1, DefaultSAKey: m.saKey == 1}
-	where, err := m.service.Listen(&m.Serves, m.Cables.Dir, keys, m.log.Logger)
+	where, err := m.service.Listen(&m.Serves, m.Cables.Dir, keys, m.watched.Address(), m.log.Logger)
 	if err != nil {
 		return terminal.OrMisuse(err)
 	}

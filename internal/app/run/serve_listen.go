@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -28,6 +29,7 @@ type Flags struct {
 	Store                              string
 	Lease                              time.Duration
 	socket, listen, cert, key, clients string
+	prometheus                         string
 }
 
 // NoSocket is the value of --socket that serves none.
@@ -41,6 +43,7 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.listen, "listen", "", "ADDRESS:PORT of the API, with TLS unless it is a loopback address")
 	flags.StringVar(&f.cert, "tls-cert", "", "file with the certificate of the API, PEM")
 	flags.StringVar(&f.key, "tls-key", "", "file with its key, PEM; only its owner may be able to read it")
+	flags.StringVar(&f.prometheus, "prometheus", "", "URL of the Prometheus that reads --metrics: the console leads there for what is older than it keeps")
 	flags.StringVar(&f.clients, "tls-client-ca", "", "file with the CAs of client certificates, PEM")
 }
 
@@ -58,6 +61,9 @@ func (f *Flags) where() (w api.Where, err error) {
 	w.Listen = f.listen
 	if f.Lease < mastership.MinTTL || f.Lease > mastership.MaxTTL {
 		return w, fmt.Errorf("--lease %v: want %v to %v", f.Lease, mastership.MinTTL, mastership.MaxTTL)
+	}
+	if u, err := url.Parse(f.prometheus); f.prometheus != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil) {
+		return w, errors.New("--prometheus: want http:// or https://, a host, and no password") // which it may have
 	}
 	if f.listen == "" && f.cert+f.key+f.clients != "" {
 		return w, errors.New("--tls-cert, --tls-key and --tls-client-ca: want --listen with them")
@@ -108,14 +114,15 @@ func (f *Flags) open(data daemon.DataDir, scratch string) (*api.Listeners, error
 }
 
 // Listen serves the API, and forgets what has had its time, until Close. It returns where, as clients name it.
-func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, log *slog.Logger) ([]string, error) {
+func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, metricsAt string, log *slog.Logger) ([]string, error) {
 	l, err := f.open(data, s.scratch)
 	if err != nil {
 		return nil, err
 	}
+	past := s.openPast(data, log)
 	handler := web.Handler(api.New(s.Service, api.Options{
 		Version: terminal.ThisProgram().Version, UID: os.Geteuid(), Store: s.store, Judge: s.manager, Certificates: daemon.NewCertificates(s.manager, data), Managers: s.manager, Sweeps: s.manager, Traffic: s.manager, Cabling: s.manager, StoreName: s.where, Address: l.URL, Log: log, UFM: ufm.Options{Keys: keys},
-		Observe: s.calls.Request,
+		Observe: s.calls.Request, Past: past.source(), MetricsAt: metricsAt, Prometheus: f.prometheus,
 	}))
 	s.calls.SetConnections(func() (c metrics.Connections) {
 		c.Open, c.Refused, c.RefusedPeer = l.Connections()
@@ -128,6 +135,7 @@ func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, log *slog
 	var works sync.WaitGroup
 	works.Go(func() { s.trims(ctx, log) })
 	works.Go(func() { s.returns(ctx, log) })
+	works.Go(func() { past.keep(ctx, log) })
 	again := time.NewTicker(recoverEvery)
 	works.Go(func() { s.recovers(ctx, again.C) })
 	works.Go(func() {

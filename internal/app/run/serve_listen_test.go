@@ -54,6 +54,10 @@ func TestFlagsThatDoNotFit(t *testing.T) {
 		"--listen 127.0.0.1:0 --tls-key F":                           "want both or none",
 		"--listen 127.0.0.1:0 --tls-cert F --tls-key F.gone":         "--tls-key",
 		"--listen 127.0.0.1:0 --tls-cert F --tls-key F":              "certificate",
+		"--prometheus prometheus:9090":                               "want http:// or https://",
+		"--prometheus http://":                                       "want http:// or https://",
+		"--prometheus http://user:secret@prometheus:9090":            "no password",
+		"--prometheus javascript://prometheus/alert(1)":              "want http:// or https://",
 		"--listen 192.0.2.1:0":                                       "loopback",
 		"--listen 127.0.0.1:0 --tls-client-ca F":                     "",
 		"--listen nowhere --socket none":                             "nowhere",
@@ -130,7 +134,7 @@ func TestOpenAndClose(t *testing.T) {
 		t.Error("an empty store says who belongs where")
 	}
 	var out strings.Builder
-	where, err := s.Listen(flagsOf(t), daemon.DataDir(dir), ufm.Keys{}, slog.New(slog.NewTextHandler(&out, nil)))
+	where, err := s.Listen(flagsOf(t), daemon.DataDir(dir), ufm.Keys{}, "", slog.New(slog.NewTextHandler(&out, nil)))
 	if err != nil || len(where) != 1 || where[0] != "unix:"+listen.SocketIn(dir) {
 		t.Fatalf("%q, %v", where, err)
 	}

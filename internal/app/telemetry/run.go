@@ -136,8 +136,16 @@ func (f *Flags) Start(w io.Writer, r *daemon.Runner) (*Run, error) {
 		limits.Period, limits.Hosts, limits.Details = f.period, f.hosts, f.details
 		r.ReadCounters(limits)
 	}
-	fmt.Fprintf(w, "ibwarden: metrics at http://%s/metrics\n", x.server.Address())
+	fmt.Fprintln(w, "ibwarden: metrics at", x.Address())
 	return x, nil
+}
+
+// Address is where metrics are served, a URL; empty for nowhere.
+func (x *Run) Address() string {
+	if x.server == nil {
+		return ""
+	}
+	return "http://" + x.server.Address() + "/metrics"
 }
 
 // Event counts an event. It may be called of a nil Run.

@@ -17,6 +17,7 @@ import traffic from './pages/traffic.js';
 import {tour} from './parts/tour.js';
 import {showKeys} from './parts/keys.js';
 import {openPalette} from './parts/palette.js';
+import {lookBack, past} from './parts/past.js';
 
 // Each page: its name in the hash, its title, render(main, params, app), and provider: true
 // where tenants have nothing to see.
@@ -62,6 +63,9 @@ const app = {
 window.ibwarden = {app, drawn: () => null};
 
 let leaving = []; // what ends when the page is left
+/** @type {Set<any>} */
+const pastPages = new Set([overview, fabric, tenants]); // which the provider can have as they were
+let inPast = false; // the page that is shown is of the past
 let take = null; // how the page takes other parameters without being drawn again, if it can
 let stopEvents = () => {};
 let live; // the parts of the frame that change
@@ -196,26 +200,30 @@ async function route() {
   const [name, query = ''] = location.hash.replace(/^#\/?/, '').split('?');
   const page = offered().find(p => p.name === name) || pages[0];
   const params = Object.fromEntries(new URLSearchParams(query));
-  if (take && live.main.dataset.page === page.name) {
+  const back = Boolean(params.at) && app.provider && pastPages.has(page);
+  if (take && live.main.dataset.page === page.name && back === inPast) {
     await take(params).catch(e => notify(e.message, 'bad'));
     live.main.querySelector('.page').dataset.ready = 'true';
     return;
   }
   leave();
-  for (const a of live.nav.querySelectorAll('a')) {
-    if (a.getAttribute('href') === toHash(page.name)) a.setAttribute('aria-current', 'page');
+  inPast = back;
+  offered().forEach((p, i) => {
+    const a = live.nav.querySelectorAll('a')[i];
+    a.href = toHash(p.name, back && pastPages.has(p) ? {at: params.at, with: params.with} : {});
+    if (p === page) a.setAttribute('aria-current', 'page');
     else a.removeAttribute('aria-current');
-  }
+  });
   document.title = `${page.title} · ibwarden`;
   const title = h('h1', {tabindex: '-1'}, page.title);
   const body = h('div', {class: `page page-${page.name}`});
-  replace(live.main, title, body);
+  replace(live.main, h('div', {class: 'title'}, title, app.provider && pastPages.has(page) && !back ? lookBack(page, app) : null), body);
   live.main.dataset.page = page.name;
   title.focus({preventScroll: true});
   window.scrollTo(0, 0);
   try {
     /** @type {void | (() => void) & {take?: (params: object) => Promise<void>}} */
-    const end = await page.render(body, params, app);
+    const end = await (back ? past : page.render)(body, params, app, page);
     if (typeof end === 'function') {
       if (live.main.contains(body)) {
         leaving.push(end);

@@ -12,6 +12,7 @@ export const keys = [
   ['Enter', 'map', 'shows the device'],
   ['+ − 0', 'map', 'nearer, farther, the whole'],
   ['Shift and arrow keys', 'map', 'move the view'],
+  ['Arrow keys', 'slider', 'go from moment to moment'],
   ['Arrow keys', 'matrix', 'go from cell to cell'],
   ['Enter', 'matrix', 'opens the cell'],
   ['Escape', 'matrix', 'goes back to the cell'],

@@ -77,13 +77,21 @@ function draw(m) {
   const rows = g.parties.map((p, i) => h('tr', {}, h('th', {scope: 'row', class: p.kind, title: p.name}, p.name), g.parties.map((q, j) => cellOf(g, i, j, m.at))));
   const body = h('tbody', {}, rows);
   m.body = body;
-  const open = td => openCell(m, Number(td.dataset.row), Number(td.dataset.column));
+  const open = td => (m.open || openCell)(m, Number(td.dataset.row), Number(td.dataset.column));
   walk(body, m.at, n, n, open);
   const whole = h('table', {role: 'grid', 'data-matrix': true, 'aria-labelledby': id},
     h('caption', {id, class: 'hidden'}, 'Who can talk with whom'),
     h('thead', {}, h('tr', {}, h('td', {'data-word': 'Party'}), g.parties.map(p => h('th', {scope: 'col', class: p.kind, title: p.name}, h('span', {}, p.name))))), body);
   replace(m.table, h('div', {class: 'table cells'}, whole), tableSaver('Who can talk with whom', whole));
   if (focused) cellAt(body, ...m.at).focus();
+}
+
+// matrixOf shows a matrix that is not of now: a cell that is opened says what it is, and leads nowhere.
+export function matrixOf(item) {
+  const said = h('p', {role: 'status'});
+  const m = {table: h('div'), at: [0, 0], grid: grid(item), open: (m, i, j) => replace(said, `${sentence(m.grid, i, j)}.`)};
+  draw(m);
+  return h('div', {class: 'matrix'}, key(), h('p', {}, summary(m.grid)), m.table, said);
 }
 
 function cellOf(g, i, j, at) {
