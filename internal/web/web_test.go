@@ -14,7 +14,7 @@ import (
 // asked is what the console answers to a request.
 func asked(t *testing.T, method, path string, header map[string]string) *http.Response {
 	t.Helper()
-	h := Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	h := Handler("", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 	r := httptest.NewRequest(method, path, nil)
 	for k, v := range header {
 		r.Header.Set(k, v)
