@@ -48,8 +48,14 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	if p := listen.PlainPath(r); p != nil {
-		s.page(w, p.Status, "The address of this login cannot be read.")
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	for _, values := range query {
+		if len(values) > 1 { // two programs could read it differently
+			err = errors.New("a parameter is there twice")
+		}
+	}
+	if err != nil || len(r.URL.RawQuery) > listen.QueryMax {
+		s.page(w, http.StatusBadRequest, "The address of this login cannot be read.")
 		return
 	}
 	switch {
