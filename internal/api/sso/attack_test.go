@@ -43,6 +43,14 @@ func TestLogin(t *testing.T) {
 	if q := out.Query(); err != nil || out.Path != "/end" || q.Get("post_logout_redirect_uri") != "http://127.0.0.1:8443/console/" || q.Get("client_id") != "ibwarden" || strings.Count(q.Get("id_token_hint"), ".") != 2 {
 		t.Errorf("logout at %q", who.Logout)
 	}
+	r.fake.claims = func(c js) { c["padding"] = strings.Repeat("x", hintMax) }
+	if _, long, _ := r.login(); long.Logout == "" || strings.Contains(long.Logout, "hint") {
+		t.Errorf("logout with a long token at %.200q", long.Logout)
+	}
+	r.fake.claims, r.fake.discovery, r.found = nil, func(d js) { delete(d, "end_session_endpoint") }, nil
+	if _, other, in := r.login(); !in || other.Logout != "" {
+		t.Errorf("logout where there is none at %q", other.Logout)
+	}
 	r.clock = listen.SessionLife
 	if _, known := r.CallerOf(who.Sums[0]); known {
 		t.Error("it lasts for ever")
@@ -122,7 +130,8 @@ func TestForgedTokens(t *testing.T) {
 		}, false, 0},
 		"the answer leads on": {func(f *fake) {
 			f.answer = func(w http.ResponseWriter, r *http.Request) {
-				http.Redirect(w, r, "/keys", http.StatusTemporaryRedirect)
+				f.answer = nil
+				http.Redirect(w, r, "/token", http.StatusTemporaryRedirect)
 			}
 		}, false, 503},
 	} {
@@ -159,6 +168,7 @@ func TestFlows(t *testing.T) {
 		"the cookie of another login":                {back, otherCookies},
 		"no state":                                   {callbackPath + "?code=c", cookies},
 		"two cookies":                                {back, append(otherCookies[:1:1], cookies...)},
+		"two cookies, the right one first":           {back, append(cookies[:1:1], otherCookies...)},
 		"a cookie that was made up":                  {back, []*http.Cookie{{Name: cookies[0].Name, Value: "e30"}}},
 		"a cursor as a cookie":                       {callbackPath + "?code=c&state=x", []*http.Cookie{cursor}},
 	} {
@@ -180,7 +190,7 @@ func TestFlows(t *testing.T) {
 	}
 	asked, cookies = r.begun(beginPath)
 	r.clock = FlowLife
-	if answer = r.get(callbackPath+"?code=c&state="+asked.Get("state"), cookies...); answer.StatusCode != http.StatusForbidden {
+	if answer = r.get(callbackPath+"?code=c&state="+asked.Get("state"), cookies...); answer.StatusCode != http.StatusForbidden || r.fake.tokens != 1 {
 		t.Errorf("too late: %d", answer.StatusCode)
 	}
 	r.clock = 0
@@ -188,7 +198,7 @@ func TestFlows(t *testing.T) {
 		asked, cookies = r.begun(beginPath)
 		answer = r.get(callbackPath+"?code=c&state="+asked.Get("state")+more, cookies...)
 		text, _ := io.ReadAll(answer.Body)
-		if answer.StatusCode != http.StatusForbidden || strings.Contains(string(text), "<script") || len(r.codes) != 1 {
+		if answer.StatusCode != http.StatusForbidden || strings.Contains(string(text), "alert") || len(r.codes) != 1 {
 			t.Errorf("%s: %d %s", more, answer.StatusCode, text)
 		}
 	}

@@ -56,10 +56,10 @@ func (s *Service) personOf(ctx context.Context, p *provider, t *oauth2.Token, su
 			return who, err
 		}
 		more := map[string]json.RawMessage{}
-		if err := info.Claims(&more); err != nil || info.Subject != subject {
-			return who, fmt.Errorf("%w: the provider's answer is about %q, not %q", errRefused, info.Subject, subject)
+		if err := info.Claims(&more); err != nil {
+			return who, fmt.Errorf("%w: %w", errRefused, err)
 		}
-		who.subject = info.Subject
+		who.subject = info.Subject // which is looked at below
 		for _, name := range []string{s.config.Claim, "preferred_username", "email"} {
 			if claims[name] == nil && more[name] != nil {
 				claims[name] = more[name]

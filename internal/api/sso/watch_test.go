@@ -91,7 +91,7 @@ func TestAway(t *testing.T) {
 	if !in {
 		t.Fatal(r.refused)
 	}
-	for _, down := range []bool{true, true, false, false, true} {
+	for _, down := range []bool{true, true, true, false, false, true} {
 		r.fake.answer = nil
 		if down {
 			r.fake.answer = oauthError(503, "")
@@ -105,8 +105,22 @@ func TestAway(t *testing.T) {
 	if away, back := strings.Count(text, "event="+listen.ProviderAway), strings.Count(text, "event="+listen.ProviderBack); away != 2 || back != 1 {
 		t.Errorf("away %d times, back %d times in\n%s", away, back, text)
 	}
-	if c := r.Counts(); c != (Counts{Confirmed: 2, Unanswered: 3}) {
+	if c := r.Counts(); c != (Counts{Confirmed: 2, Unanswered: 4}) {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestReader: who may read only keeps that, and gets no more without another login.
+func TestReader(t *testing.T) {
+	r := newRig(t)
+	for _, groups := range [][]string{{"readers"}, {"readers", "blues"}, {"readers", "greens"}} {
+		r.fake.claims = func(c js) { c["groups"] = []string{"readers"} }
+		_, who, in := r.login()
+		r.fake.claims = func(c js) { c["groups"] = groups }
+		r.Check(t.Context())
+		if c, known := r.CallerOf(who.Sums[0]); !in || known != (len(groups) == 1 || groups[1] == "blues") || known && !c.ReadOnly {
+			t.Errorf("%q: %+v, %v", groups, c, known)
+		}
 	}
 }
 
