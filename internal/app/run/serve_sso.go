@@ -23,15 +23,15 @@ const oidc = "oidc-"
 
 func (f *ssoFlags) add(flags *pflag.FlagSet) {
 	c := &f.config
-	flags.StringVar(&c.Issuer, oidc+"issuer", "", "URL of the OpenID provider that people log in to the console with (default: none)")
-	flags.StringVar(&c.ClientID, oidc+"client-id", "", "ID of this service at the provider")
-	flags.StringVar(&f.secretFile, oidc+"client-secret-file", "", "file with its secret; only its owner may be able to read it")
-	flags.StringSliceVar(&f.groups, oidc+"groups", nil, "what members of groups may do, GROUP=TENANT or GROUP=TENANT:read-only, the tenant provider for the provider; nobody else may log in")
-	flags.StringVar(&c.Claim, oidc+"groups-claim", "groups", "claim that has the groups, a list of texts")
-	flags.StringSliceVar(&c.Scopes, oidc+"scopes", []string{"profile", "email", "groups", "offline_access"}, "what the provider is asked for beside openid")
-	flags.StringVar(&c.Name, oidc+"name", "single sign-on", "what the login page calls the provider")
-	flags.StringVar(&f.file, oidc+"ca-file", "", "file with the CAs of the provider's certificate, PEM (default: those of the system)")
-	flags.StringVar(&c.Console, oidc+"console", "", "URL under which browsers reach the console, without a path (default: that of --listen)")
+	flags.StringVar(&c.Issuer, oidc+"issuer", "", "OpenID provider that people log in with (to the console; its URL; default: none)")
+	flags.StringVar(&c.ClientID, oidc+"client-id", "", "client ID there (that of this service)")
+	flags.StringVar(&f.secretFile, oidc+"client-secret-file", "", "client secret (a file that only its owner can read)")
+	flags.StringSliceVar(&f.groups, oidc+"groups", nil, "who may log in, GROUP=TENANT[:read-only]; TENANT is provider for the provider, and who is in no GROUP may not")
+	flags.StringVar(&c.Claim, oidc+"groups-claim", "groups", "claim with the groups (a list of texts)")
+	flags.StringSliceVar(&c.Scopes, oidc+"scopes", []string{"profile", "email", "groups", "offline_access"}, "scopes (beside openid)")
+	flags.StringVar(&c.Name, oidc+"name", "single sign-on", "name on the login page (of the provider)")
+	flags.StringVar(&f.file, oidc+"ca-file", "", "CAs of its certificate (a file, PEM; default: those of the system)")
+	flags.StringVar(&c.Console, oidc+"console", "", "URL of the console (for browsers, without a path; default: that of --listen)")
 }
 
 // read is what the flags say; nil for no provider.
