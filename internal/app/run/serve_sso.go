@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -18,6 +19,9 @@ type ssoFlags struct {
 	secretFile, file string
 }
 
+// scopes are those that are asked for where the flags name none.
+var scopes = []string{"profile", "email", "groups", "offline_access"}
+
 // oidc begins the name of each of the flags.
 const oidc = "oidc-"
 
@@ -28,7 +32,7 @@ func (f *ssoFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.secretFile, oidc+"client-secret-file", "", "client secret (a file that only its owner can read)")
 	flags.StringSliceVar(&f.groups, oidc+"groups", nil, "who may log in, GROUP=TENANT[:read-only]; TENANT is provider for the provider, and who is in no GROUP may not")
 	flags.StringVar(&c.Claim, oidc+"groups-claim", "groups", "claim with the groups (a list of texts)")
-	flags.StringSliceVar(&c.Scopes, oidc+"scopes", []string{"profile", "email", "groups", "offline_access"}, "scopes (beside openid)")
+	flags.StringSliceVar(&c.Scopes, oidc+"scopes", nil, "scopes (beside openid; default: "+strings.Join(scopes, ", ")+")")
 	flags.StringVar(&c.Name, oidc+"name", "single sign-on", "name on the login page (of the provider)")
 	flags.StringVar(&f.file, oidc+"ca-file", "", "CAs of its certificate (a file, PEM; default: those of the system)")
 	flags.StringVar(&c.Console, oidc+"console", "", "URL of the console (for browsers, without a path; default: that of --listen)")
@@ -45,6 +49,9 @@ func (f *ssoFlags) read(listen string) (*sso.Config, error) {
 	}
 	if listen == "" {
 		return nil, fmt.Errorf("--%sissuer: want --listen with it, where browsers come", oidc)
+	}
+	if len(c.Scopes) == 0 {
+		c.Scopes = scopes
 	}
 	for _, text := range f.groups {
 		g, err := sso.ParseGrant(text)

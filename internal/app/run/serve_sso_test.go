@@ -48,7 +48,7 @@ func TestProviderFlags(t *testing.T) {
 	}
 	f := flagsOf(t, strings.Fields(strings.ReplaceAll(all, "DIR", dir))...)
 	c, err := f.sso.read(f.listen)
-	if err != nil || c.ClientSecret != "s" || len(c.Grants) != 1 || c.Claim != "groups" {
+	if err != nil || c.ClientSecret != "s" || len(c.Grants) != 1 || c.Claim != "groups" || len(c.Scopes) != 4 {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
