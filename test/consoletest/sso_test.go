@@ -46,6 +46,7 @@ func TestLoginWithAProvider(t *testing.T) {
 	p := newPage(t, s.base())
 	p.expect(host)
 	p.visit("/console/#/history")
+	p.find("button", "Log in with Example") // the page asks other tabs first
 	p.accessible("login with a provider")
 	p.logInWith("anna", anna.Password)
 	p.ready()
