@@ -6,7 +6,7 @@ FUZZTIME  ?= 5s
 PACKAGES  := curl openssh-client opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus chromium fonts-dejavu-core
 LONG := slurmctld slurm-client lintian rpm rpmlint cpio mandoc zsh fish mmdebstrap systemd-container qemu-system-x86 coq
 # Directories with a module of their own, which make test and make lint look at too.
-MODULES   := kubernetes packaging website verify
+MODULES   := kubernetes packaging website verify test/openidprovider
 
 .PHONY: claims help build man deb rpm image release site test test-long test-all test-kubernetes tools tools-all docs lint race vulnerabilities fuzz mutate breaks bench benchscale benchservice benchconsole console-shots soak clean
 

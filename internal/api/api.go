@@ -17,6 +17,7 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/ibwarden/ibwarden/internal/api/listen"
+	"github.com/ibwarden/ibwarden/internal/api/sso"
 	"github.com/ibwarden/ibwarden/internal/api/ufm"
 	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/service"
@@ -58,6 +59,8 @@ type Options struct {
 	StoreName string
 	// UFM is what UFM's calls are told besides.
 	UFM ufm.Options
+	// SSO logs people in with an OpenID provider; nil for none.
+	SSO *sso.Service
 	// Address is where the service is reached over the network, a URL without a path; ""
 	// for nowhere.
 	Address string
@@ -96,6 +99,7 @@ func build(s *service.Service, o Options) *api {
 		a.log = slog.New(slog.DiscardHandler)
 	}
 	a.sessions = listen.NewSessions(s.Now, a.holder)
+	o.SSO.Use(a.ssoHooks())
 	a.ufm = a.ufmCalls()
 	a.huma = humago.NewWithPrefix(a.mux, Prefix, configuration(o.Version))
 	a.huma.UseMiddleware(named)
@@ -201,6 +205,11 @@ func (a *api) front() http.Handler {
 			return
 		}
 		header.Set("Server", ServerName)
+		if o := a.options.SSO; o != nil && strings.HasPrefix(r.URL.EscapedPath(), sso.Prefix) {
+			req.operation = operationLogin
+			o.ServeHTTP(w, r)
+			return
+		}
 		if p := a.admit(w, r, req); p != nil {
 			refuse(w, p)
 			return

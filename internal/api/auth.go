@@ -112,6 +112,10 @@ func (a *api) bearer(r *http.Request, secret string) (who listen.Account, of *li
 // time that takes says nothing of a secret.
 func (a *api) holder(sums []string) (caller resource.Caller, known bool) {
 	a.service.Read(func(s *resource.State) {
+		if c, is := a.options.SSO.CallerOf(sums[0]); is && s.Tenant(c.Tenant) != nil {
+			caller, known = c, true
+			return
+		}
 		for _, sum := range sums {
 			if caller, known = s.CallerOf(sum, a.service.Now()); known {
 				return

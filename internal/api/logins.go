@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/api/listen"
+	"github.com/ibwarden/ibwarden/internal/api/sso"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -68,6 +69,22 @@ func (a *api) logins() {
 		a.sessions.End(r.session)
 		return &none{}, nil
 	})
+}
+
+// ssoHooks are what the API does for logins with an OpenID provider.
+func (a *api) ssoHooks() sso.Hooks {
+	return sso.Hooks{
+		Code: func(who listen.Account) string {
+			secret, _ := a.sessions.Code(who)
+			return secret
+		},
+		Refused: func(r *http.Request, why string) bool { return a.nobody(r, true, why) },
+		Exists: func(tenant string) (is bool) {
+			a.service.Read(func(s *resource.State) { is = s.Tenant(tenant) != nil })
+			return is
+		},
+		InUse: a.sessions.InUse,
+	}
 }
 
 // noSession refuses callers who showed a session: what they make would outlast it.

@@ -12,11 +12,13 @@ import (
 const (
 	operationNone = "none" // refused before its operation was looked at
 	operationUFM  = "ufm"  // a call of UFM's
+
+	operationLogin = "login" // a browser on its way to an OpenID provider or back
 )
 
 // Operations are those that Options.Observe is told of, ordered.
 func Operations() []string {
-	list := []string{operationNone, operationUFM}
+	list := []string{operationNone, operationUFM, operationLogin}
 	for _, item := range build(nil, Options{}).huma.OpenAPI().Paths {
 		for _, op := range operationsOf(item) {
 			list = append(list, op.OperationID)

@@ -13,6 +13,7 @@ var (
 	apiRequests    = service("counter", "ibwarden_api_requests_total", "", "Requests answered, by operation (operationId in openapi.json) and class of the status (2xx, 4xx, ...; none if the connection ended before the answer began). Operation ufm stands for all UFM calls; none for requests refused before their operation was known, and for openapi.json itself.", "operation", "class")
 	apiTime        = service("histogram", "ibwarden_api_request_seconds", "seconds", "Time from the header of a request to the start of its answer, including the time that a write waits for its proof.", "operation")
 	apiRefused     = service("counter", "ibwarden_api_refused_total", "", "Connections and requests refused by a limit: too many connections in all (connections), too many of one user or address (peer-connections), or a request that was too large, too frequent or too slow.", "limit")
+	apiChecks      = service("counter", "ibwarden_sso_checks_total", "", "Questions to the OpenID provider whether somebody with a session still may have it, by what came of them: confirmed, ended (the session), or unanswered (it lasts until it ends by itself).", "result")
 	apiConnections = service("gauge", "ibwarden_api_connections", "", "Open connections.")
 )
 
@@ -30,6 +31,7 @@ type API struct {
 	times       map[string]*Times    // by operation
 	refused     map[string]uint64    // by limit
 	connections func() Connections
+	checks      func() (confirmed, ended, unanswered uint64)
 	operations  []string
 }
 
@@ -82,9 +84,16 @@ func (a *API) SetConnections(f func() Connections) {
 	a.connections = f
 }
 
+// SetChecks tells who counts questions to the OpenID provider, if there is one.
+func (a *API) SetChecks(f func() (confirmed, ended, unanswered uint64)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.checks = f
+}
+
 // Describe tells of every metric.
 func (a *API) Describe(ch chan<- *prometheus.Desc) {
-	for _, m := range []*Metric{apiRequests, apiTime, apiRefused, apiConnections} {
+	for _, m := range []*Metric{apiRequests, apiTime, apiRefused, apiChecks, apiConnections} {
 		ch <- m.desc
 	}
 }
@@ -117,6 +126,12 @@ func (a *API) Collect(ch chan<- prometheus.Metric) {
 	if a.connections != nil {
 		c = a.connections()
 		out.put(apiConnections, float64(c.Open))
+	}
+	if a.checks != nil {
+		confirmed, ended, unanswered := a.checks()
+		out.put(apiChecks, float64(confirmed), "confirmed")
+		out.put(apiChecks, float64(ended), "ended")
+		out.put(apiChecks, float64(unanswered), "unanswered")
 	}
 	out.put(apiRefused, float64(c.Refused), "connections")
 	out.put(apiRefused, float64(c.RefusedPeer), "peer-connections")

@@ -19,6 +19,7 @@ func TestAPI(t *testing.T) {
 		a.Request("put-x", status, 3*time.Millisecond)
 	}
 	a.Request("none", 401, time.Hour)
+	a.SetChecks(func() (uint64, uint64, uint64) { return 11, 2, 5 })
 	a.SetConnections(func() Connections { return Connections{Open: 7, Refused: 2, RefusedPeer: 3} })
 	want := `# HELP ibwarden_api_connections Open connections.
 # TYPE ibwarden_api_connections gauge
@@ -39,8 +40,13 @@ ibwarden_api_requests_total{class="4xx",operation="put-x"} 6
 ibwarden_api_requests_total{class="5xx",operation="none"} 0
 ibwarden_api_requests_total{class="5xx",operation="put-x"} 1
 ibwarden_api_requests_total{class="none",operation="put-x"} 4
+# HELP ibwarden_sso_checks_total ` + apiChecks.Help + `
+# TYPE ibwarden_sso_checks_total counter
+ibwarden_sso_checks_total{result="confirmed"} 11
+ibwarden_sso_checks_total{result="ended"} 2
+ibwarden_sso_checks_total{result="unanswered"} 5
 `
-	if err := testutil.CollectAndCompare(a, strings.NewReader(want), "ibwarden_api_connections", "ibwarden_api_refused_total", "ibwarden_api_requests_total"); err != nil {
+	if err := testutil.CollectAndCompare(a, strings.NewReader(want), "ibwarden_api_connections", "ibwarden_api_refused_total", "ibwarden_api_requests_total", "ibwarden_sso_checks_total"); err != nil {
 		t.Error(err)
 	}
 	if n := testutil.CollectAndCount(a, "ibwarden_api_request_seconds"); n != 2 {

@@ -65,7 +65,8 @@ func (c Approve) plan(d *draft) error {
 	switch {
 	case !d.At.Before(a.Expires):
 		return refuse(Conflict, "id", "%s expired at %s: ask again", a.ID, a.Expires.UTC().Format("2006-01-02 15:04"))
-	case by.Tenant == a.Tenant && (by.Name == a.By || d.maker(by) == a.Maker || d.maker(by) == a.By || by.Name == a.Maker):
+	case by.Tenant == a.Tenant && (by.Name == a.By || d.maker(by) == a.Maker || d.maker(by) == a.By || by.Name == a.Maker),
+		isPerson(by.Name) && identity(by.Name) == identity(a.By): // whomever he acts for, and whatever he is called by now
 		return refuse(Forbidden, "id", "%s was asked for by %s: want the approval of another person", a.ID, a.By)
 	}
 	change, err := DecodeChange(a.Change)

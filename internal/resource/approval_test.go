@@ -234,3 +234,27 @@ func TestRemovalsAndApprovalsAreBounded(t *testing.T) {
 	}
 	b.refused(resource.OverQuota, of("red"), c)
 }
+
+// A person is one, for whomever he acts and whatever the provider calls him by now; and he makes
+// no token, which would be another.
+func TestAPersonIsNoSecondPerson(t *testing.T) {
+	b := careful(t)
+	by := func(tenant, shown, subject, issuer string) resource.Caller {
+		return resource.Caller{Name: resource.PersonName(shown, subject, issuer), Tenant: tenant}
+	}
+	const home = "https://id.example"
+	anna := by("red", "anna", "u1", home)
+	id := b.ask(anna, resource.RemoveMembers{PKey: 0x100, Ports: []ib.PortGUID{1}})
+	for _, same := range []resource.Caller{anna, by("red", "anne", "u1", home), by(resource.Provider, "anna", "u1", home), by(resource.Provider, "x (u2 at y)", "u1", home)} {
+		b.refused(resource.Forbidden, same, resource.Approve{ID: id})
+	}
+	for _, other := range []resource.Caller{by("red", "anna", "u2", home), by("red", "anna", "u1", home+"/2"), by("red", "anna (u1 at "+home+")", "u2", home), by(resource.Provider, "bert", "u2", home), {Name: "uid 0", Tenant: resource.Provider}} {
+		if _, err := b.plan(other, resource.Approve{ID: id}); err != nil {
+			t.Errorf("%s: %v", other.Name, err)
+		}
+	}
+	for _, x := range []resource.Caller{anna, by(resource.Provider, "anna", "u1", home)} {
+		b.refused(resource.Forbidden, x, resource.PutToken{Token: resource.Token{ID: "mine", Tenant: "red", Sum: strings.Repeat("5", 64)}})
+	}
+	b.do(provider, resource.PutToken{Token: resource.Token{ID: "given", Tenant: "red", Sum: strings.Repeat("5", 64)}})
+}

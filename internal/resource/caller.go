@@ -1,6 +1,8 @@
 package resource
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -8,8 +10,8 @@ import (
 
 // Caller is who asks, as the server authenticated him.
 type Caller struct {
-	// Name tells one caller from another: the ID of a token, "uid 0", or the subject
-	// of a certificate. What is no token has a blank or '=' in it.
+	// Name tells one caller from another: the ID of a token, "uid 0", or that of a person
+	// (PersonName). What is no token has a blank in it.
 	Name string
 	// Tenant is whom he acts for.
 	Tenant string
@@ -25,6 +27,24 @@ type Caller struct {
 
 // IsProvider reports whether the caller acts for the provider.
 func (c Caller) IsProvider() bool { return c.Tenant == Provider }
+
+// PersonName is the name of somebody whom another service logged in: what that service calls
+// him, and behind it who he is, the subject that this issuer gave him.
+func PersonName(shown, subject, issuer string) string {
+	return fmt.Sprintf("%s (%s at %s)", shown, subject, issuer)
+}
+
+// identity is what of the name of a caller stays as it is: a person may choose what he is
+// called, and call himself otherwise next time.
+func identity(name string) string {
+	if at := strings.LastIndex(name, " ("); isPerson(name) {
+		return name[at:]
+	}
+	return name
+}
+
+// isPerson reports whether a name is one of PersonName: no other ends with a parenthesis.
+func isPerson(name string) bool { return strings.HasSuffix(name, ")") && strings.Contains(name, " (") }
 
 // reaches reports whether the caller is not bound to other partitions.
 func (c Caller) reaches(k ib.PKeyBase) bool { return c.Keys.First == 0 || c.Keys.Has(k) }

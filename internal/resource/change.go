@@ -255,6 +255,14 @@ var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$`)
 // nameRule is what goodName asks of the name of a tenant or partition.
 const nameRule = "1 to 40 letters, digits, '_', '.' or '-', the first a letter or digit"
 
+// CheckName says what is wrong with the name of a tenant; nil for nothing.
+func CheckName(name string) error {
+	if !goodName.MatchString(name) {
+		return fmt.Errorf("%q: want %s", name, nameRule)
+	}
+	return nil
+}
+
 // badKey refuses numbers that no partition of the API has.
 func badKey(k ib.PKeyBase) error {
 	if k < 1 || k >= ib.PKeyBaseDefault {

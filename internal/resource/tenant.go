@@ -134,6 +134,8 @@ func (c PutToken) plan(d *draft) error {
 	switch {
 	case !d.acts(c.Tenant):
 		return refuse(Forbidden, "tenant", "%s acts for tenant %s", d.By.Name, d.By.Tenant)
+	case isPerson(d.By.Name): // it would outlast what the other service says of him
+		return refuse(Forbidden, "", "%s logged in with a service that can end that at any time: make tokens with a token, or over the Unix socket", d.By.Name)
 	case d.tenants[c.Tenant] == nil:
 		return refuse(NotFound, "tenant", "no tenant %q", c.Tenant)
 	case !goodName.MatchString(c.ID):

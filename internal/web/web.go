@@ -12,6 +12,7 @@ import (
 	"embed"
 	"encoding/base64"
 	"fmt"
+	"html"
 	"io/fs"
 	"net/http"
 	"path"
@@ -39,17 +40,17 @@ type file struct {
 	plain, small []byte // as it is, and as gzip
 }
 
-// files are those of the console, compressed when the first of them is asked for.
-var files = sync.OnceValue(func() map[string]*file {
-	loaded, err := load(embedded)
-	if err != nil {
-		panic(err) // the files are part of the program: a test has read them
-	}
-	return loaded
-})
-
-// Handler serves the console at Prefix, leads GET / to it, and leaves all else to rest.
-func Handler(rest http.Handler) http.Handler {
+// Handler serves the console at Prefix, leads GET / to it, and leaves all else to rest. provider is
+// what the login page calls the OpenID provider that rest leads browsers to; "" for none.
+func Handler(provider string, rest http.Handler) http.Handler {
+	// They are compressed when the first of them is asked for.
+	files := sync.OnceValue(func() map[string]*file {
+		loaded, err := load(embedded, provider)
+		if err != nil {
+			panic(err) // the files are part of the program: a test has read them
+		}
+		return loaded
+	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at := r.URL.EscapedPath()
 		switch {
@@ -123,10 +124,12 @@ func takesGzip(r *http.Request) bool {
 const (
 	page    = "index.html"
 	modules = "<!-- modules -->"
+	// noProvider stands in it where the provider is, if there is one.
+	noProvider = `<meta name="openid-provider" content="">`
 )
 
 // load reads the files; "" is the page itself.
-func load(from fs.FS) (map[string]*file, error) {
+func load(from fs.FS, provider string) (map[string]*file, error) {
 	files := map[string]*file{}
 	var preload strings.Builder
 	err := fs.WalkDir(from, "assets", func(name string, d fs.DirEntry, err error) error {
@@ -154,7 +157,9 @@ func load(from fs.FS) (map[string]*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	files[page] = packed(files[page].kind, bytes.Replace(files[page].plain, []byte(modules), []byte(preload.String()), 1))
+	text := bytes.Replace(files[page].plain, []byte(modules), []byte(preload.String()), 1)
+	text = bytes.Replace(text, []byte(noProvider), []byte(strings.Replace(noProvider, `""`, `"`+html.EscapeString(provider)+`"`, 1)), 1)
+	files[page] = packed(files[page].kind, text)
 	files[""] = files[page]
 	return files, nil
 }

@@ -11,16 +11,17 @@ import (
 	"testing"
 )
 
+var handler = Handler("", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+
 // asked is what the console answers to a request.
 func asked(t *testing.T, method, path string, header map[string]string) *http.Response {
 	t.Helper()
-	h := Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 	r := httptest.NewRequest(method, path, nil)
 	for k, v := range header {
 		r.Header.Set(k, v)
 	}
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
+	handler.ServeHTTP(w, r)
 	return w.Result()
 }
 

@@ -13,7 +13,7 @@ import (
 // from the objects of the revisions between them: what was changed back is left out, fields
 // are compared whatever their order, and of a text the lines that differ are shown.
 func TestDifferences(t *testing.T) {
-	s := httptest.NewServer(web.Handler(http.NotFoundHandler()))
+	s := httptest.NewServer(web.Handler("", http.NotFoundHandler()))
 	t.Cleanup(s.Close)
 	p := newPage(t, s.URL)
 	p.visit("/console/")

@@ -28,7 +28,7 @@ const partsSetup = `(async () => {
 // TestParts: what the pages work out by themselves, of lists that people paste, of requests for
 // a change, and of plans and matrices to be drawn.
 func TestParts(t *testing.T) {
-	server := httptest.NewServer(web.Handler(http.NotFoundHandler()))
+	server := httptest.NewServer(web.Handler("", http.NotFoundHandler()))
 	defer server.Close()
 	p := newPage(t, server.URL)
 	p.visit("/console/")

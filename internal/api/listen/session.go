@@ -28,6 +28,9 @@ const (
 	BegunWithin = time.Minute
 )
 
+// ShownSSO is Account.Shown of whom an OpenID provider named.
+const ShownSSO = "sso"
+
 // Account is someone who may log in.
 type Account struct {
 	Caller resource.Caller
@@ -36,8 +39,10 @@ type Account struct {
 	Sums []string
 	// Until is when what he showed ends; zero for never.
 	Until time.Time
-	// Shown is what that was: token, certificate, peer, or code.
+	// Shown is what that was: token, certificate, peer, code, or sso.
 	Shown string
+	// Logout is where a browser ends its session at the OpenID provider; "" for nowhere.
+	Logout string
 }
 
 // Session is a session that lasts.
@@ -125,7 +130,9 @@ func (s *Sessions) Redeem(secret string) (Account, bool) {
 		return Account{}, false
 	}
 	w := e.who
-	w.Shown = "code"
+	if w.Shown != ShownSSO {
+		w.Shown = "code"
+	}
 	return w, true
 }
 
@@ -168,6 +175,24 @@ func (s *Sessions) find(sum string, person bool) (Session, bool) {
 		found.Idle = e.session().Idle
 	}
 	return found, lasts
+}
+
+// InUse are the sums of those who have a session or a code.
+func (s *Sessions) InUse() map[string]bool {
+	now := s.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in := map[string]bool{}
+	for _, list := range []map[string]*entry{s.sessions, s.codes} {
+		for _, e := range list {
+			if !e.over(now) && now.Before(e.session().Idle) {
+				for _, sum := range e.who.Sums {
+					in[sum] = true
+				}
+			}
+		}
+	}
+	return in
 }
 
 // End ends a session.

@@ -11,6 +11,10 @@ const (
 	SessionBegun  = "session-begun"
 	LoginRefused  = "login-refused"
 	CallerUnknown = "caller-unknown"
+	// SessionRevoked, ProviderAway and ProviderBack are of an OpenID provider.
+	SessionRevoked = "session-revoked"
+	ProviderAway   = "openid-provider-away"
+	ProviderBack   = "openid-provider-back"
 )
 
 // BackgroundHeader is a header that a page sends with a request that no person made: it does not
@@ -33,6 +37,7 @@ type Identity struct {
 	Expires   *time.Time `json:"expires_at,omitempty" doc:"when his session or his token ends; absent for never; of a session at the latest"`
 	IdleEnds  *time.Time `json:"idle_ends_at,omitempty" doc:"when his session ends unless a request without the header Ibwarden-Background comes before"`
 	IdleLimit int        `json:"idle_seconds,omitempty" doc:"how long a session lasts without such a request"`
+	Logout    string     `json:"logout_url,omitempty" doc:"where a browser goes after it has ended the session, so that it ends at the OpenID provider too; absent where there is no such place"`
 }
 
 // NewSession is a session that has begun.
@@ -55,6 +60,6 @@ func IdentityOf(c resource.Caller, until time.Time) Identity {
 func (s *Session) Identity() Identity {
 	m := IdentityOf(s.Caller, s.Expires)
 	idle := s.Idle.UTC()
-	m.IdleEnds, m.IdleLimit = &idle, int(Idle/time.Second)
+	m.IdleEnds, m.IdleLimit, m.Logout = &idle, int(Idle/time.Second), s.Logout
 	return m
 }

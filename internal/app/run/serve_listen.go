@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/listen"
+	"github.com/ibwarden/ibwarden/internal/api/sso"
 	"github.com/ibwarden/ibwarden/internal/api/ufm"
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
@@ -30,6 +32,7 @@ type Flags struct {
 	Lease                              time.Duration
 	socket, listen, cert, key, clients string
 	prometheus                         string
+	sso                                ssoFlags
 }
 
 // NoSocket is the value of --socket that serves none.
@@ -45,6 +48,7 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.key, "tls-key", "", "file with its key, PEM; only its owner may be able to read it")
 	flags.StringVar(&f.prometheus, "prometheus", "", "URL of the Prometheus that reads --metrics: the console leads there for what is older than it keeps")
 	flags.StringVar(&f.clients, "tls-client-ca", "", "file with the CAs of client certificates, PEM")
+	f.sso.add(flags)
 }
 
 // secretMax bounds the files of certificates and keys, in bytes.
@@ -52,7 +56,10 @@ const secretMax = 1 << 20
 
 // Check says what is wrong with the flags, before anything is opened.
 func (f *Flags) Check() error {
-	_, err := f.where()
+	if _, err := f.where(); err != nil {
+		return err
+	}
+	_, err := f.sso.read(f.listen)
 	return err
 }
 
@@ -113,16 +120,32 @@ func (f *Flags) open(data daemon.DataDir, scratch string) (*api.Listeners, error
 	return l, err
 }
 
+// login logs people in with the OpenID provider of the flags; nil for none. url is where the service
+// is reached.
+func (f *Flags) login(url string, log *slog.Logger) (*sso.Service, error) {
+	c, err := f.sso.read(f.listen)
+	if c == nil || err != nil {
+		return nil, err
+	}
+	c.Console = cmp.Or(c.Console, url)
+	return sso.New(*c, time.Now, log), nil
+}
+
 // Listen serves the API, and forgets what has had its time, until Close. It returns where, as clients name it.
 func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, metricsAt string, log *slog.Logger) ([]string, error) {
 	l, err := f.open(data, s.scratch)
 	if err != nil {
 		return nil, err
 	}
+	login, err := f.login(l.URL, log)
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
 	past := s.openPast(data, log)
-	handler := web.Handler(api.New(s.Service, api.Options{
+	handler := web.Handler(login.Name(), api.New(s.Service, api.Options{
 		Version: terminal.ThisProgram().Version, UID: os.Geteuid(), Store: s.store, Judge: s.manager, Certificates: daemon.NewCertificates(s.manager, data), Managers: s.manager, Sweeps: s.manager, Traffic: s.manager, Cabling: s.manager, StoreName: s.where, Address: l.URL, Log: log, UFM: ufm.Options{Keys: keys},
-		Observe: s.calls.Request, Past: past.source(), MetricsAt: metricsAt, Prometheus: f.prometheus,
+		Observe: s.calls.Request, Past: past.source(), MetricsAt: metricsAt, Prometheus: f.prometheus, SSO: login,
 	}))
 	s.calls.SetConnections(func() (c metrics.Connections) {
 		c.Open, c.Refused, c.RefusedPeer = l.Connections()
@@ -136,8 +159,15 @@ func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, metricsAt
 	works.Go(func() { s.trims(ctx, log) })
 	works.Go(func() { s.returns(ctx, log) })
 	works.Go(func() { past.keep(ctx, log) })
-	again := time.NewTicker(recoverEvery)
+	again, asks := time.NewTicker(recoverEvery), time.NewTicker(sso.CheckEvery)
 	works.Go(func() { s.recovers(ctx, again.C) })
+	if login != nil {
+		s.calls.SetChecks(func() (confirmed, ended, unanswered uint64) {
+			c := login.Counts()
+			return c.Confirmed, c.Ended, c.Unanswered
+		})
+		works.Go(func() { login.Watch(ctx, asks.C) })
+	}
 	works.Go(func() {
 		if err := api.Serve(ctx, l, handler, log); err != nil {
 			log.Error("the API is not served any more", "error", err)
@@ -147,6 +177,7 @@ func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, metricsAt
 		door.Close()
 		stop()
 		again.Stop()
+		asks.Stop()
 		works.Wait()
 	}
 	return l.Describe, nil

@@ -33,6 +33,10 @@ func TestDocs(t *testing.T) {
 		listen.SessionBegun:  {[]string{"info"}, []string{"caller", "tenant", "by", "from", "until"}},
 		listen.LoginRefused:  {[]string{"warn"}, []string{"from", "reason"}},
 		listen.CallerUnknown: {[]string{"warn"}, []string{"from", "reason"}},
+
+		listen.SessionRevoked: {[]string{"warn"}, []string{"caller", "tenant", "reason"}},
+		listen.ProviderAway:   {[]string{"warn"}, []string{"issuer", "reason"}},
+		listen.ProviderBack:   {[]string{"info"}, []string{"issuer"}},
 	}
 	for _, x := range events {
 		d := Describe(x.Event)

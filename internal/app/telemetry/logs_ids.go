@@ -18,7 +18,7 @@ const (
 
 // EngineIDs are the ids of the events of the manager's engine, ordered.
 func EngineIDs() (ids []string) {
-	others := []string{idRepeated, idProgress, AuditHead, listen.SessionBegun, listen.LoginRefused, listen.CallerUnknown}
+	others := []string{idRepeated, idProgress, AuditHead, listen.SessionBegun, listen.LoginRefused, listen.CallerUnknown, listen.SessionRevoked, listen.ProviderAway, listen.ProviderBack}
 	for id := range meanings {
 		if !slices.Contains(others, id) {
 			ids = append(ids, id)
@@ -91,7 +91,10 @@ var meanings = map[string]string{
 	"trap-259":             "A packet with a wrong P_Key was refused by a switch port.",
 	idRepeated:             "The event `of` occurred `times` more times within `within` nanoseconds; the level is that of the event.",
 	AuditHead:              "The head of the audit log, SEQUENCE:HASH, for `ibwarden history verify --head`: logged at the start, at most once an hour if it has changed, and at the end.",
-	listen.SessionBegun:    "Somebody logged in to the console: `caller` is the ID of a token or uid N, `by` is what he showed (token, certificate, peer of the Unix socket, or one-time code, or password of UFM's `/dologin`), `from` the address.",
+	listen.SessionBegun:    "Somebody logged in to the console: `caller` is the ID of a token or uid N, `by` is what he showed (token, certificate, peer of the Unix socket, one-time code, sso for an OpenID provider, or password of UFM's `/dologin`), `from` the address.",
+	listen.SessionRevoked:  "The OpenID provider does not confirm somebody any more (`reason`): his session has ended.",
+	listen.ProviderAway:    "The OpenID provider does not answer: nobody can log in with it, and sessions last until they end by themselves.",
+	listen.ProviderBack:    "The OpenID provider answers again, after `openid-provider-away`.",
 	listen.CallerUnknown:   "Requests without a valid token, certificate or session come from an address: logged once a minute for each, with the `reason` of the first; the metrics count all.",
 	listen.LoginRefused:    "A login to the console, or by UFM's `/dologin`, was refused; after 10 from one address within a minute no more of them are logged.",
 	ReloadFailed:           "SIGHUP had a file read again that has a fault: `what` is the configuration, list of cables, forwarding tables or policy, of which the previous one stays in force.",

@@ -82,6 +82,9 @@ function theme(next) {
   return value;
 }
 
+// wanted is, in the storage of a tab, the page to show after a login with the OpenID provider.
+const wanted = 'ibwarden-wanted';
+
 function loginPage(reason = '') {
   stop();
   const secret = field('Token', h('input', {type: 'password', autocomplete: 'off', spellcheck: 'false', required: true, maxlength: '100'}),
@@ -103,9 +106,11 @@ function loginPage(reason = '') {
       secret.control.focus();
     }
   };
+  const provider = document.querySelector('meta[name=openid-provider]').content;
   const form = h('form', {class: 'login', onsubmit: e => { e.preventDefault(); go(); }},
     h('h1', {}, 'ibwarden'), reason ? h('p', {class: 'reason', role: 'status'}, reason) : null,
-    secret, h('div', {class: 'actions'}, h('button', {type: 'submit', class: 'primary'}, 'Log in')),
+    provider ? h('div', {class: 'actions'}, button(`Log in with ${provider}`, () => { sessionStorage.setItem(wanted, location.hash); location.assign('/login/begin'); }, {class: 'primary'})) : null,
+    secret, h('div', {class: 'actions'}, h('button', {type: 'submit', class: provider ? '' : 'primary'}, 'Log in')),
     h('p', {class: 'hint'}, 'The token leaves this page only once, for a session that ends after 30 minutes without use, after 8 hours, or with the last tab of the console.'));
   document.title = 'Log in · ibwarden';
   replace(root, h('main', {class: 'center'}, form));
@@ -130,9 +135,17 @@ function frame() {
       h('span', {class: 'state', role: 'status'}, live.verdict), live.read, live.stream,
       h('button', {type: 'button', title: 'Ctrl K', onclick: palette}, 'Find …'),
       h('span', {class: 'who'}, who.provider ? 'provider' : `tenant ${who.tenant}`, who.read_only ? ', read only' : '', ` (${who.name})`),
-      themes, button('Log out', async () => { await api.logout(); loginPage('You have logged out.'); })),
+      themes, button('Log out', logout)),
     h('nav', {class: 'pages', 'aria-label': 'Pages'}, live.nav),
     live.aged, live.main, tour(), h('div', {id: 'notices', role: 'log', 'aria-live': 'polite', 'aria-label': 'Messages'}));
+}
+
+// logout ends the session here, and where an OpenID provider began it, there too.
+async function logout() {
+  const there = app.session.logout_url;
+  await api.logout();
+  if (there) location.assign(there);
+  else loginPage('You have logged out.');
 }
 
 async function readStatus() {
@@ -276,7 +289,9 @@ theme();
 function takeCode() {
   const code = /^#code=(ibwc_[A-Za-z0-9_-]{43})$/.exec(location.hash);
   if (!code) return false;
-  window.history.replaceState(null, '', location.pathname + location.search);
+  const to = sessionStorage.getItem(wanted) || '';
+  sessionStorage.removeItem(wanted);
+  window.history.replaceState(null, '', location.pathname + location.search + (to.startsWith('#/') ? to : ''));
   stop();
   api.login(code[1]).then(start, e => loginPage(`The code of the address was not taken: ${e.message}`));
   return true;
