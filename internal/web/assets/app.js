@@ -106,7 +106,7 @@ function loginPage(reason = '') {
       secret.control.focus();
     }
   };
-  const provider = document.querySelector('meta[name=openid-provider]').content;
+  const provider = document.querySelector('meta[name=openid-provider]').getAttribute('content');
   const form = h('form', {class: 'login', onsubmit: e => { e.preventDefault(); go(); }},
     h('h1', {}, 'ibwarden'), reason ? h('p', {class: 'reason', role: 'status'}, reason) : null,
     provider ? h('div', {class: 'actions'}, button(`Log in with ${provider}`, () => { sessionStorage.setItem(wanted, location.hash); location.assign('/login/begin'); }, {class: 'primary'})) : null,
