@@ -86,7 +86,6 @@ func (d *Discovery) contradict(p *observed.Port, reason string) {
 // that is no switch cannot forward packets, so such a cable is genuine if the devices at both its
 // ends answer through it.
 func (d *Discovery) verify() {
-	d.contradictions = make(map[*observed.Port]string)
 	d.noteCables()
 	for _, n := range d.fabric.Nodes {
 		for i := range n.Ports {
@@ -117,20 +116,32 @@ func (d *Discovery) askAgain(path mad.Path, key ib.MKey, then func(*smp.NodeInfo
 func (d *Discovery) confirm(p *observed.Port, found *smp.NodeInfo, err error) {
 	reason := ""
 	far := p.Peer.Node
-	switch was := &far.Info; {
+	switch {
 	case err != nil:
 		reason = fmt.Sprintf("%s does not lead to %s: %v", p, p.Peer, err)
-	case found.NodeGUID != was.NodeGUID || found.LocalPortNum != p.Peer.Num:
+	case found.NodeGUID != far.GUID() || found.LocalPortNum != p.Peer.Num:
 		reason = fmt.Sprintf("%s does not lead to %s, but to port %d of %v", p, p.Peer, found.LocalPortNum, found.NodeGUID)
-	case found.NodeType != was.NodeType || found.NumPorts != was.NumPorts:
-		reason = fmt.Sprintf("%s first said that it is %s %v of %d ports, then %s %v of %d ports",
-			far.Name(), was.NodeType, was.NodeGUID, was.NumPorts, found.NodeType, found.NodeGUID, found.NumPorts)
-		for i := range far.Ports {
-			d.contradict(&far.Ports[i], reason)
-		}
 	default:
+		reason = d.otherwise(far, found)
+	}
+	if reason == "" {
 		return
 	}
 	d.fault(p, errors.New(reason))
 	d.contradict(p, reason)
+}
+
+// otherwise says how a switch that answers over another cable differs from what it first said, which
+// contradicts all of its cables; "" for not at all.
+func (d *Discovery) otherwise(n *observed.Node, found *smp.NodeInfo) string {
+	was := &n.Info
+	if found.NodeType == was.NodeType && found.NumPorts == was.NumPorts && found.PartitionCap == was.PartitionCap && found.PortGUID == n.Ports[0].GUID {
+		return ""
+	}
+	reason := fmt.Sprintf("it first said that it is %s %v of %d ports and %d P_Keys, then %s %v of %d ports and %d P_Keys",
+		was.NodeType, n.Ports[0].GUID, was.NumPorts, was.PartitionCap, found.NodeType, found.PortGUID, found.NumPorts, found.PartitionCap)
+	for i := range n.Ports {
+		d.contradict(&n.Ports[i], reason)
+	}
+	return reason
 }

@@ -141,7 +141,7 @@ func Discover(w *transact.Window, o Options) *Discovery {
 }
 
 func newDiscovery(w *transact.Window, o Options, f *observed.Fabric) *Discovery {
-	return &Discovery{window: w, options: o, fabric: f, over: make(map[*observed.Port]bool), extended: make(map[kind]bool)}
+	return &Discovery{window: w, options: o, fabric: f, over: make(map[*observed.Port]bool), contradictions: make(map[*observed.Port]string), extended: make(map[kind]bool)}
 }
 
 // Advance is called when the window is idle: it asks for the next part, or
@@ -387,6 +387,9 @@ func (d *Discovery) arrive(path mad.Path, from *observed.Port, info smp.NodeInfo
 		observed.Connect(from, port)
 		if d.options.Verify && from.Node.Switch != nil && node.Switch != nil {
 			d.over[from] = true
+			if reason := d.otherwise(node, &info); reason != "" {
+				d.fault(port, errors.New(reason))
+			}
 		}
 	}
 	if from == nil && d.options.Placed != nil {
