@@ -131,6 +131,17 @@ func (d *Discovery) confirm(p *observed.Port, found *smp.NodeInfo, err error) {
 	d.contradict(p, reason)
 }
 
+// noteOver notes, for verify, that a switch answered over the cable from one of its ports to another's.
+func (d *Discovery) noteOver(from, to *observed.Port, found *smp.NodeInfo) {
+	if !d.options.Verify || from.Node.Switch == nil || to.Node.Switch == nil {
+		return
+	}
+	d.over[from] = true
+	if reason := d.otherwise(to.Node, found); reason != "" {
+		d.fault(to, errors.New(reason))
+	}
+}
+
 // otherwise says how a switch that answers over another cable differs from what it first said, which
 // contradicts all of its cables; "" for not at all.
 func (d *Discovery) otherwise(n *observed.Node, found *smp.NodeInfo) string {

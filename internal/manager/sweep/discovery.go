@@ -385,12 +385,7 @@ func (d *Discovery) arrive(path mad.Path, from *observed.Port, info smp.NodeInfo
 				node.Name(), port.Num, port.Peer, info.NodeGUID)
 		}
 		observed.Connect(from, port)
-		if d.options.Verify && from.Node.Switch != nil && node.Switch != nil {
-			d.over[from] = true
-			if reason := d.otherwise(node, &info); reason != "" {
-				d.fault(port, errors.New(reason))
-			}
-		}
+		d.noteOver(from, port, &info)
 	}
 	if from == nil && d.options.Placed != nil {
 		d.options.Placed(info.PortGUID)
