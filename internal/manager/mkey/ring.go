@@ -1,6 +1,7 @@
 package mkey
 
 import (
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -61,38 +62,21 @@ func (r *Ring) SAKey() ib.SMKey { return ib.SMKey(r.derive(labelSAKey)) }
 
 // derive is the first 64 bits of an HMAC that are not 0.
 func (r *Ring) derive(label string, values ...uint64) uint64 {
-	var room [64]byte
-	message := append(room[:0], label...)
+	mac := hmac.New(sha256.New, r.secret[:])
+	message := []byte(label)
 	for _, v := range values {
 		message = binary.BigEndian.AppendUint64(message, v)
 	}
 	for {
-		sum := r.hmac(message)
-		for at := 0; at < len(sum); at += 8 {
-			if key := binary.BigEndian.Uint64(sum[at:]); key != 0 {
+		mac.Write(message)
+		sum := mac.Sum(nil)
+		for ; len(sum) >= 8; sum = sum[8:] {
+			if key := binary.BigEndian.Uint64(sum); key != 0 {
 				return key
 			}
 		}
 		message = append(message, 0) // once in 2^256
 	}
-}
-
-// hmac is the HMAC (RFC 2104) of a message with SHA-256, which crypto/hmac allocates nine times for: the
-// keys of each port are worked out several times in a sweep.
-func (r *Ring) hmac(message []byte) [sha256.Size]byte {
-	const inner, outer = 0x36, 0x5C
-	var room [2 * sha256.BlockSize]byte
-	pad := func(with byte) []byte {
-		for i := range sha256.BlockSize {
-			room[i] = with
-		}
-		for i, b := range r.secret {
-			room[i] ^= b
-		}
-		return room[:sha256.BlockSize]
-	}
-	sum := sha256.Sum256(append(pad(inner), message...))
-	return sha256.Sum256(append(pad(outer), sum[:]...))
 }
 
 // Sum tells this secret from another, and tells nothing else about it.

@@ -70,19 +70,3 @@ func TestRingIsSilent(t *testing.T) {
 		}
 	}
 }
-
-// TestMACIsHMAC: the HMAC that is written out is that of the standard library, and takes no memory.
-func TestMACIsHMAC(t *testing.T) {
-	r := NewRing(secret(9))
-	for n := range 300 {
-		message := []byte(strings.Repeat("x\x00y", n))[:n]
-		mac := hmac.New(sha256.New, r.secret[:])
-		mac.Write(message)
-		if got := r.hmac(message); !hmac.Equal(got[:], mac.Sum(nil)) {
-			t.Errorf("of %d bytes: %x", n, got)
-		}
-	}
-	if n := testing.AllocsPerRun(100, func() { r.MKey(ID{1, 2}, 3) }); n > 0 {
-		t.Errorf("an M_Key takes %v allocations", n)
-	}
-}
