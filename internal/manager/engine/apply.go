@@ -15,12 +15,11 @@ type writing struct {
 	run    *apply.Run // nil when nothing is being written yet
 	stage  string     // that was last told
 	silent bool       // stages are not told
-	least  map[string]uint64
 }
 
 // newWriting is about to write a plan.
 func (e *Engine) newWriting(p *plan.Plan) writing {
-	return writing{run: apply.Start(e.window, p, e.config.Limits.Window), least: p.Least()}
+	return writing{run: apply.Start(e.window, p, e.config.Limits.Window)}
 }
 
 // goOn writes on when no request is under way. stage is one that has begun, "" for none.
@@ -40,8 +39,6 @@ func (w *writing) ended(e *Engine) bool {
 	stage, ended := w.goOn()
 	if stage != "" {
 		e.begin(stage)
-		e.least += w.least[stage]
-		delete(w.least, stage)
 	}
 	return ended
 }

@@ -30,7 +30,6 @@ type Engine struct {
 	agenda agenda
 	window *transact.Window // of passes
 	outbox []outgoing
-	due    *soonest // Deadline
 
 	// What one phase leaves to others.
 	sweep    survey
@@ -53,7 +52,6 @@ type Engine struct {
 	keys      mkey.Keying
 	names     facts.PolicyNames
 	beside    beside
-	least     uint64 // Least
 
 	// Who is master, and what follows from that.
 	master *mastership.Mastership
@@ -74,7 +72,7 @@ func New(c Config, p *policy.Policy, observe func(event.Event)) *Engine {
 	if observe == nil {
 		observe = func(event.Event) {}
 	}
-	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe, agenda: newAgenda(), phase: unstarted{}, due: newSoonest()}
+	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe, agenda: newAgenda(), phase: unstarted{}}
 	e.openKeys()
 	e.names.Known = c.Known.Names
 	e.cabling.list = c.Cables

@@ -73,13 +73,10 @@ func (p *Plan) Fill(op Op) (Write, error) {
 	case a.fill != nil:
 		return a.fill(p, op)
 	}
-	return p.encoded(Write{}, a.Wanted(op.Port, p.desired, op.Modifier))
+	return encoded(Write{}, a.Wanted(op.Port, p.desired, op.Modifier))
 }
 
-// encoded enters what a write holds. By way of p, since a Write whose own bytes were passed on would
-// be allocated for each.
-func (p *Plan) encoded(w Write, a Encoder) (Write, error) {
-	err := a.Encode(&p.room)
-	w.Data = p.room
+func encoded(w Write, a Encoder) (Write, error) {
+	err := a.Encode(&w.Data)
 	return w, err
 }

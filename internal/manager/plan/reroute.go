@@ -301,5 +301,5 @@ func (p *Plan) fillLinear(op Op) (Write, error) {
 			}
 		}
 	}
-	return p.encoded(Write{}, &t)
+	return encoded(Write{}, &t)
 }

@@ -10,9 +10,7 @@ import (
 // none of what every discovery reads.
 func Complete(w *transact.Window, o Options, f *observed.Fabric) *Discovery {
 	o.Forwarding, o.Multicast, o.MulticastTop, o.ClearChange = false, false, 0, false
-	d := newDiscovery(w, o, f)
-	d.stage, d.completes = stageMet, true
-	return d
+	return &Discovery{window: w, options: o, fabric: f, stage: stageMet, completes: true}
 }
 
 // readMoreOf asks for the tables of a node that the options add to every discovery's.

@@ -97,21 +97,9 @@ func (d *Discovery) keysOf(p, from *observed.Port, answered ib.MKey) []ib.MKey {
 
 // readEnd reads PortInfo of an end port until it shows which key is in force, or no more
 // are to be tried; a requester with the wrong one reads 0 there, or gets no answer.
-//
-// Once another device of its kind has answered to the bit of extended speeds it is asked with that at once,
-// and without it if it does not answer so.
 func (d *Discovery) readEnd(p *observed.Port, keys []ib.MKey, then func()) {
-	sent := p.PortInfoBlock()
-	if d.extended[kindOf(p)] && !p.RefusesExtendedSpeeds {
-		sent = smp.PortInfoModifier(ib.PortNum(sent), true)
-	}
-	d.get(p.Path, p.Key, p.RespTime(), smp.AttrPortInfo, sent, func(r transact.Reply) {
+	d.get(p.Path, p.Key, p.RespTime(), smp.AttrPortInfo, 0, func(r transact.Reply) {
 		err := r.Err
-		if err != nil && sent != p.PortInfoBlock() {
-			p.RefusesExtendedSpeeds = true
-			d.readEnd(p, keys, then)
-			return
-		}
 		if errors.Is(err, transact.ErrNoAnswer) && len(keys) > 0 {
 			p.Key = keys[0]
 			d.readEnd(p, keys[1:], then)
@@ -122,7 +110,6 @@ func (d *Discovery) readEnd(p *observed.Port, keys []ib.MKey, then func()) {
 		}
 		switch {
 		case err != nil:
-			p.RefusesExtendedSpeeds = false // as far as is known
 			d.fault(p, fmt.Errorf("PortInfo: %w", err))
 			return
 		case d.options.Keys == nil:
@@ -135,24 +122,12 @@ func (d *Discovery) readEnd(p *observed.Port, keys []ib.MKey, then func()) {
 			d.readEnd(p, keys[1:], then)
 			return
 		}
-		if p.Unlocks(smp.AttrPortInfo, p.PortInfoBlock(), sent) {
+		if p.Unlocks(smp.AttrPortInfo, p.PortInfoBlock(), p.PortInfoBlock()) {
 			d.read(p, smp.AttrPortInfo, p.PortInfoBlock(), then)
 			return
 		}
 		then()
 	})
-}
-
-// kind is who made a device, and what it is, as it says itself.
-type kind struct {
-	node             ib.NodeType
-	vendor, revision uint32
-	device           uint16
-}
-
-func kindOf(p *observed.Port) kind {
-	n := &p.Node.Info
-	return kind{n.NodeType, n.VendorID, n.Revision, n.DeviceID}
 }
 
 // noteCables notes over which cables the key of the agent at the other end may go.
