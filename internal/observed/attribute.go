@@ -181,9 +181,12 @@ func (p *Port) LaneTables(ask func(Block)) {
 }
 
 func (p *Port) tablesOf(of []kept, s Scope, ask func(Block)) {
+	var id mad.AttributeID // one function for all of them: it is called for each port of a sweep
+	tell := func(modifier uint32) { ask(Block{p, id, modifier}) }
 	for i := range of {
 		if x := &of[i]; x.tables != nil {
-			x.tables(p, s, func(modifier uint32) { ask(Block{p, x.id, modifier}) })
+			id = x.id
+			x.tables(p, s, tell)
 		}
 	}
 }
@@ -229,9 +232,12 @@ func (f *Fabric) Blocks() (out []Block) {
 
 // appendBlocks adds the blocks of p that are to be read again, of some attributes.
 func (p *Port) appendBlocks(out []Block, of []kept) []Block {
+	var id mad.AttributeID // as in tablesOf
+	add := func(modifier uint32) { out = append(out, Block{p, id, modifier}) }
 	for i := range of {
 		if x := &of[i]; x.blocks != nil {
-			x.blocks(p, func(modifier uint32) { out = append(out, Block{p, x.id, modifier}) })
+			id = x.id
+			x.blocks(p, add)
 		}
 	}
 	return out

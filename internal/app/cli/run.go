@@ -54,7 +54,7 @@ func (f *fabricFlags) add(flags *pflag.FlagSet) {
 // before may still be under way.
 func (f *fabricFlags) quarantineFlag(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.quarantine, "quarantine", daemon.Quarantine(),
-		"time to wait before tables are read, since packets of a killed manager may be in flight; 0s where there was none, as on sim")
+		"time to wait before tables are read; packets of a killed manager may be in flight (0s where there was none, as on sim)")
 }
 
 // pause is how long to wait for those packets.

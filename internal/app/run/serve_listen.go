@@ -46,7 +46,7 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.listen, "listen", "", "ADDRESS:PORT of the API, with TLS unless it is a loopback address")
 	flags.StringVar(&f.cert, "tls-cert", "", "file with the certificate of the API, PEM")
 	flags.StringVar(&f.key, "tls-key", "", "file with its key, PEM; only its owner may be able to read it")
-	flags.StringVar(&f.prometheus, "prometheus", "", "URL of the Prometheus that reads --metrics: the console leads there for what is older than it keeps")
+	flags.StringVar(&f.prometheus, "prometheus", "", "URL of the Prometheus that reads --metrics; the console leads there for what is older than it keeps")
 	flags.StringVar(&f.clients, "tls-client-ca", "", "file with the CAs of client certificates, PEM")
 	f.sso.add(flags)
 }

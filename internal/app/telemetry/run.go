@@ -37,8 +37,8 @@ const leastPeriod = time.Second
 func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.address, "metrics", os.Getenv(Variable), "loopback address that serves /metrics, /healthz and /readyz, such as 127.0.0.1:9316 ("+Variable+" names a default)")
 	flags.DurationVar(&f.period, "counters-period", perfmgr.DefaultPeriod, "with --metrics, time between two readings of the performance counters of a port; 0s reads none")
-	flags.BoolVar(&f.hosts, "counters-hca", false, "with --metrics, read the counters of hosts too, and export the metrics infiniband_hca_*")
-	flags.BoolVar(&f.details, "counters-rcv-err-details", false, "with --metrics, read PortRcvErrorDetails too: why packets were received with an error")
+	flags.BoolVar(&f.hosts, "counters-hca", false, "with --metrics, read the counters of hosts too; they are the metrics infiniband_hca_*")
+	flags.BoolVar(&f.details, "counters-rcv-err-details", false, "with --metrics, read PortRcvErrorDetails too; it says why packets were received with an error")
 	flags.StringVar(&f.webhook, "webhook", "", "URL that alarms are posted to (drift, exposure, unknown verdicts, managers that are not trusted): https, or http on a loopback address")
 	flags.StringVar(&f.secret, "webhook-secret-file", "", "file with the secret that signs what is posted, at least 16 bytes; only its owner may be able to read it")
 }

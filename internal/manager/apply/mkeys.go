@@ -100,7 +100,7 @@ func (r *Run) keyShown(op plan.Op, w plan.Write, written error, shown transact.R
 
 // compareGuard looks at what else guards the port.
 func (r *Run) compareGuard(op plan.Op, w *plan.Write) error {
-	lost, err := lostElements(op, w)
+	lost, err := r.lostElements(op, w)
 	if err == nil && lost != 0 {
 		err = fmt.Errorf("device did not keep %v", lost.Names())
 	}

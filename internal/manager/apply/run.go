@@ -66,6 +66,8 @@ type Run struct {
 	unsettled map[*observed.Port]bool
 	writes    int
 	flying    map[plan.Op]bool // sent, and not known to have taken hold
+	idle      []*sending       // to be used again
+	asked     smp.PortInfo     // of lostElements
 	giving    map[plan.Op]bool // M_Keys that were sent, and not shown yet
 }
 
@@ -194,30 +196,31 @@ func (r *Run) send(op plan.Op) bool {
 		r.lookAgain(op)
 		return true
 	}
-	w, err := r.plan.Fill(op)
+	x := r.sending()
+	w := &x.w
+	var err error
+	x.op = op
+	*w, err = r.plan.Fill(op)
+	switch {
+	case err != nil:
+	case w.WidensOf(r.blocked):
+		err = errWithheld
+	case w.GivesOf(r.held):
+		err = errAliasHeld
+	case op.Port.Agent().Offered != 0:
+		err = errWhichKey
+	case len(w.Adds) > 0 && r.keeps[op.Port]:
+		err = errKeeps
+	}
 	if err != nil {
-		r.fail(op, &w, err)
-		return false
-	}
-	if w.WidensOf(r.blocked) {
-		r.fail(op, &w, errWithheld)
-		return false
-	}
-	if w.GivesOf(r.held) {
-		r.fail(op, &w, errAliasHeld)
-		return false
-	}
-	if op.Port.Agent().Offered != 0 {
-		r.fail(op, &w, errWhichKey)
-		return false
-	}
-	if len(w.Adds) > 0 && r.keeps[op.Port] {
-		r.fail(op, &w, errKeeps)
+		r.fail(op, w, err)
+		r.sent(x)
 		return false
 	}
 	r.writes++
 	if op.Kind == plan.MKeys {
-		r.giveKey(op, w)
+		r.giveKey(op, *w)
+		r.sent(x)
 		return true
 	}
 	r.flying[op] = true
@@ -227,8 +230,38 @@ func (r *Run) send(op plan.Op) bool {
 	unguarded := op.Attribute == smp.AttrPortInfo && (op.Port.FacesEnd() && !op.Port.Enforces() || r.plan.Guards(op.Port))
 	set.Once = w.ReadBack || unguarded || w.Asks // a host registers again each time that a copy arrives
 	set.Alone = w.ReadBack
-	r.window.Do(set, func(reply transact.Reply) { r.written(op, w, reply) })
+	r.window.Do(set, x.written)
 	return true
+}
+
+// sending is a write under way. One that has ended is used for another: as many are needed as go out at
+// once, and each would take memory for itself, for its content and for what is to follow.
+type sending struct {
+	op                plan.Op
+	w                 plan.Write
+	written, readBack func(transact.Reply)
+}
+
+func (r *Run) sending() *sending {
+	if n := len(r.idle); n > 0 {
+		x := r.idle[n-1]
+		r.idle = r.idle[:n-1]
+		return x
+	}
+	x := new(sending)
+	x.written = func(reply transact.Reply) { r.written(x, reply) }
+	x.readBack = func(reply transact.Reply) {
+		r.answered(x.op, &x.w, reply)
+		r.sent(x)
+		r.next()
+	}
+	return x
+}
+
+// sent says that a write has ended.
+func (r *Run) sent(x *sending) {
+	x.w = plan.Write{}
+	r.idle = append(r.idle, x)
 }
 
 // lookAgain reads PortInfo before it carries out op: a write of it takes along all
@@ -256,38 +289,35 @@ func (r *Run) request(op plan.Op, m mad.Method, data [mad.DataSize]byte) transac
 	}
 }
 
-func (r *Run) written(op plan.Op, w plan.Write, reply transact.Reply) {
-	if reply.Err != nil {
+func (r *Run) written(x *sending, reply transact.Reply) {
+	switch {
+	case reply.Err != nil:
 		// Whether the write took hold is not known until it is read again.
-		op.Port.MarkUnread(op.Attribute, op.Modifier)
-		delete(r.flying, op)
-		r.fail(op, &w, reply.Err)
-		r.next()
+		x.op.Port.MarkUnread(x.op.Attribute, x.op.Modifier)
+		delete(r.flying, x.op)
+		r.fail(x.op, &x.w, reply.Err)
+	case x.w.ReadBack:
+		r.window.Do(r.request(x.op, mad.MethodGet, [mad.DataSize]byte{}), x.readBack)
 		return
+	default:
+		r.answered(x.op, &x.w, reply)
 	}
-	if w.ReadBack {
-		r.window.Do(r.request(op, mad.MethodGet, [mad.DataSize]byte{}), func(reply transact.Reply) {
-			r.answered(op, w, reply)
-			r.next()
-		})
-		return
-	}
-	r.answered(op, w, reply)
+	r.sent(x)
 	r.next()
 }
 
 // answered enters what the device showed and compares it with what was asked.
-func (r *Run) answered(op plan.Op, w plan.Write, reply transact.Reply) {
+func (r *Run) answered(op plan.Op, w *plan.Write, reply transact.Reply) {
 	delete(r.flying, op)
 	err := reply.Err
 	if err != nil {
 		op.Port.MarkUnread(op.Attribute, op.Modifier)
 		err = fmt.Errorf("reading back: %w", err)
 	} else if err = op.Port.Absorb(op.Attribute, op.Modifier, reply.SMP.Data[:]); err == nil {
-		err = r.compare(op, &w, reply.SMP.Data[:])
+		err = r.compare(op, w, reply.SMP.Data[:])
 	}
 	if err != nil {
-		r.fail(op, &w, err)
+		r.fail(op, w, err)
 	}
 }
 
@@ -355,17 +385,17 @@ func (r *Run) compareSwitchInfo(p *observed.Port, got, asked *smp.SwitchInfo) {
 }
 
 // lostElements are those that a port did not keep of what a write asked.
-func lostElements(op plan.Op, w *plan.Write) (observed.Element, error) {
-	var asked smp.PortInfo
+func (r *Run) lostElements(op plan.Op, w *plan.Write) (observed.Element, error) {
+	asked := &r.asked // one of its own would be allocated for each answer
 	err := asked.UnmarshalBinary(w.Data[:])
 	if asked.LinkSpeedExtEnabled == smp.LinkSpeedExtDisable {
 		asked.LinkSpeedExtEnabled = 0 // as it reads then
 	}
-	return w.Elements.Differ(&op.Port.Info, &asked), err
+	return w.Elements.Differ(&op.Port.Info, asked), err
 }
 
 func (r *Run) comparePortInfo(op plan.Op, w *plan.Write) error {
-	lost, err := lostElements(op, w)
+	lost, err := r.lostElements(op, w)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ type Engine struct {
 	agenda agenda
 	window *transact.Window // of passes
 	outbox []outgoing
+	due    *soonest // Deadline
 
 	// What one phase leaves to others.
 	sweep    survey
@@ -72,7 +73,7 @@ func New(c Config, p *policy.Policy, observe func(event.Event)) *Engine {
 	if observe == nil {
 		observe = func(event.Event) {}
 	}
-	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe, agenda: newAgenda(), phase: unstarted{}}
+	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe, agenda: newAgenda(), phase: unstarted{}, due: newSoonest()}
 	e.openKeys()
 	e.names.Known = c.Known.Names
 	e.cabling.list = c.Cables

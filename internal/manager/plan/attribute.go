@@ -73,10 +73,14 @@ func (p *Plan) Fill(op Op) (Write, error) {
 	case a.fill != nil:
 		return a.fill(p, op)
 	}
-	return encoded(Write{}, a.Wanted(op.Port, p.desired, op.Modifier))
+	return p.encoded(Write{}, a.Wanted(op.Port, p.desired, op.Modifier))
 }
 
-func encoded(w Write, a Encoder) (Write, error) {
-	err := a.Encode(&w.Data)
+// encoded enters what a write holds. By way of p, since a Write whose own bytes were passed on would
+// be allocated for each.
+func (p *Plan) encoded(w Write, a Encoder) (Write, error) {
+	p.room = [mad.DataSize]byte{}
+	err := a.Encode(&p.room)
+	w.Data = p.room
 	return w, err
 }

@@ -74,7 +74,7 @@ func (p *Plan) fillPKeys(op Op) (Write, error) {
 			w.Removes = append(w.Removes, k.Base())
 		}
 	}
-	return encoded(w, &t)
+	return p.encoded(w, &t)
 }
 
 // portInfo has the elements that differ as they are wanted, and all others as they are.
@@ -90,7 +90,8 @@ var portInfo = Attribute{
 
 func (p *Plan) fillPortInfo(op Op) (Write, error) {
 	port, want := op.Port, p.desired.Port(op.Port)
-	info := port.Info
+	info := &p.info // p's: one of its own would be allocated for each write
+	*info = port.Info
 	info.PortState, info.PortPhysicalState = smp.PortStateNoChange, smp.PhysNoChange
 	info.LinkDownDefaultState = 0
 	info.ClientReregister = false
@@ -111,7 +112,7 @@ func (p *Plan) fillPortInfo(op Op) (Write, error) {
 	case Activate:
 		w.State = smp.PortActive
 	}
-	w.Elements.Copy(&info, &want.Info)
+	w.Elements.Copy(info, &want.Info)
 	if w.Elements&observed.ElementLinkSpeedExtEnabled != 0 && want.Info.LinkSpeedExtEnabled == 0 {
 		info.LinkSpeedExtEnabled = smp.LinkSpeedExtDisable // 0 would leave it as it is
 	}
@@ -127,7 +128,7 @@ func (p *Plan) fillPortInfo(op Op) (Write, error) {
 		info.ClientReregister = hasReregistration(port)
 		w.Asks = info.ClientReregister
 	}
-	return encoded(w, &info)
+	return p.encoded(w, info)
 }
 
 // WidensOf reports whether a P_KeyTable write gives a port one of the bases.

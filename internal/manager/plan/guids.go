@@ -132,7 +132,7 @@ func (p *Plan) fillGUIDs(op Op) (Write, error) {
 			w.Takes = append(w.Takes, ib.PortGUID(now[i]))
 		}
 	}
-	return encoded(w, &t)
+	return p.encoded(w, &t)
 }
 
 // GivesOf reports whether a GUIDInfo write gives a port one of the GUIDs.

@@ -156,7 +156,7 @@ func (p *Plan) fillMulticast(op Op) (Write, error) {
 	if op.Kind == NarrowMulticast {
 		t = narrowedMasks(op.Port.Node.Switch.MFT[op.Modifier], t)
 	}
-	return encoded(Write{ReadBack: true}, &t)
+	return p.encoded(Write{ReadBack: true}, &t)
 }
 
 // fillSwitchInfo leaves PortStateChange alone: only who reads the ports after
@@ -167,5 +167,5 @@ func (p *Plan) fillSwitchInfo(op Op) (Write, error) {
 		info = p.closed(op.Port.Node)
 	}
 	info.PortStateChange = false
-	return encoded(Write{}, &info)
+	return p.encoded(Write{}, &info)
 }

@@ -74,6 +74,8 @@ type Plan struct {
 	kept map[Op]uint64
 	// comes and goes tell that the default partition is only given, or only taken.
 	comes, goes bool
+	room        [mad.DataSize]byte // of encoded
+	info        smp.PortInfo       // of fillPortInfo
 }
 
 // Len is the number of operations.

@@ -301,5 +301,5 @@ func (p *Plan) fillLinear(op Op) (Write, error) {
 			}
 		}
 	}
-	return encoded(Write{}, &t)
+	return p.encoded(Write{}, &t)
 }

@@ -257,8 +257,11 @@ func (d *Discovery) wasRead(p *observed.Port, attribute mad.AttributeID, block, 
 // refusesBit notes of a device that it refused a Get whose modifier has the bit of extended
 // speeds, and asks for it without. Whatever else it refuses, it refuses then too.
 func refusesBit(p *observed.Port, block, sent uint32, err error) bool {
-	var status transact.StatusError
-	if sent == block || !errors.As(err, &status) {
+	if sent == block || err == nil {
+		return false
+	}
+	var status transact.StatusError // allocated, since errors.As is given it
+	if !errors.As(err, &status) {
 		return false
 	}
 	p.Agent().RefusesExtendedSpeeds = true
