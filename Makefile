@@ -117,7 +117,7 @@ console-shots: ## screenshots of every page of the console, light and dark, narr
 
 soak: tools-all ## the long runs that CI takes a share of; SOAK_SEED repeats one
 	@scripts/install-tools qemu-system-x86
-	IBWARDEN_SOAK=1 IBWARDEN_OPENSM_CONFS=200 $(GO) test -count=1 -timeout 120m ./test/ibsimtest ./test/umadtest ./test/takeovertest ./internal/simserve/ibsimd ./internal/manager/desired/partition ./test/simtest ./internal/judge/reach ./internal/judge/isolation ./internal/lab/compare ./internal/store/... ./internal/api ./internal/resource ./test/killtest ./internal/manager/mastership ./internal/judge/certificate ./internal/simserve/guest ./test/linuxtest
+	IBWARDEN_SOAK=1 IBWARDEN_OPENSM_CONFS=200 $(GO) test -count=1 -timeout 120m ./test/ibsimtest ./test/umadtest ./test/takeovertest ./internal/simserve/ibsimd ./internal/manager/desired/partition ./test/simtest ./internal/judge/reach ./internal/judge/isolation ./internal/lab/compare ./internal/store/... ./internal/api ./internal/app/past ./internal/resource ./test/killtest ./internal/manager/mastership ./internal/judge/certificate ./internal/simserve/guest ./test/linuxtest
 
 clean: ## remove what was built
 	rm -rf bin
