@@ -58,6 +58,7 @@ type port struct {
 
 type waits struct {
 	by, maker, tenant string
+	from              string // who offers ports; then the change is MovePorts to tenant
 	keys              resource.KeyRange
 	expires           time.Time
 	change            resource.Change
@@ -303,6 +304,24 @@ func (m *model) keys(g ib.PortGUID) map[ib.PKeyBase]policy.Membership {
 		}
 	}
 	return out
+}
+
+// waitSeen reports whether somebody may know of what waits.
+func waitSeen(tenant string, keys resource.KeyRange, w waits) bool {
+	return keys.First == 0 && (tenant == "provider" || tenant == w.tenant || w.from != "" && tenant == w.from)
+}
+
+// portRev is when it was last said whose a port is.
+func (m *model) portRev(g ib.PortGUID) uint64 {
+	if p, said := m.ports[g]; said {
+		return p.rev
+	}
+	for _, p := range m.pools {
+		if p.first <= g && g <= p.last {
+			return p.rev
+		}
+	}
+	return 0
 }
 
 // commit enters what try made, under the next revision.

@@ -111,7 +111,7 @@ func (c DeleteTenant) plan(d *draft) error {
 		d.remove(t.Key())
 	}
 	for _, a := range d.Approvals() {
-		if a.Tenant == c.Name {
+		if a.Tenant == c.Name || a.From == c.Name {
 			d.remove(a.Key())
 		}
 	}

@@ -72,6 +72,9 @@ func RevisionOf(s *resource.State, r *service.Record, now *service.Outcome, c re
 		if r.Tenant != resource.Provider {
 			out.Tenant = ""
 		}
+		if out.Action == (resource.DeleteTenant{}).Action() {
+			out.Action = (resource.Reject{}).Action() // it ended an offer, and whether there was such a tenant is not for its owner
+		}
 	}
 	// The sentences were made for who made the change, and are about all of it.
 	apart := foreign || !c.IsProvider() && slices.ContainsFunc(r.Concerns, func(t string) bool { return t != c.Tenant })
@@ -148,8 +151,14 @@ func shown(s *resource.State, e service.Edit, c resource.Caller) Edit {
 		delete(fields, "sum")
 		switch kind, _, _ := strings.Cut(e.Key, "/"); resource.Kind(kind) {
 		case resource.KindApproval:
-			if !c.IsProvider() {
-				delete(fields, "change") // its words say that, without the numbers of the store
+			if c.IsProvider() {
+				break
+			}
+			delete(fields, "change") // its words say that, without the numbers of the store
+			if from, offer := fields["from"]; offer && from != c.Tenant {
+				for _, name := range []string{"by", "maker", "keys", "why"} {
+					delete(fields, name)
+				}
 			}
 		case resource.KindRemoved:
 			delete(fields, "by")
