@@ -1,6 +1,7 @@
 package resource_test
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"time"
@@ -526,6 +527,7 @@ func (a *attempt) putToken(c resource.PutToken) {
 func (a *attempt) dropToken(id string, keep bool) {
 	by := a.tokens[id].by
 	delete(a.tokens, id)
+	maps.DeleteFunc(a.waiting, func(_ string, w waits) bool { return !keep && w.from != "" && w.by == id })
 	for made, t := range a.tokens {
 		switch {
 		case t.by != id:

@@ -123,8 +123,8 @@ func TestOfferIsRefused(t *testing.T) {
 	b.refused(resource.NotFound, of("green"), resource.Reject{ID: id})
 	with := func(list ...resource.Joined) resource.Approve { return resource.Approve{ID: id, Into: list} }
 	b.refused(resource.NotFound, of("blue"), with(into(0x300)...))
-	b.refused(resource.NotFound, of("blue"), with(into(0x10)...)) // of the policy file
-	b.refused(resource.NotFound, of("blue"), with(into(0x50)...)) // of the provider
+	b.refused(resource.NotFound, of("blue"), with(into(0x10)...))                                                     // of the policy file
+	b.refused(resource.NotFound, of("blue"), with(into(0x50)...))                                                     // of the provider
 	if r := b.refusal(of("blue"), with(into(0x100)...)); r.Error() != "into: partition 0x0100 is not tenant blue's" { // of which blue knows
 		t.Error(r)
 	}
@@ -299,6 +299,23 @@ func TestOfferOfCarefulTenants(t *testing.T) {
 	b.do(provider, resource.MovePorts{Tenant: "blue", Ports: []ib.PortGUID{1}})
 	b.do(provider, resource.MovePorts{Tenant: "red", Ports: []ib.PortGUID{1}})
 	b.refused(resource.Stale, second, resource.Approve{ID: id})
+
+	// A token ends with its offers, and those of the tokens that it made; not one that is replaced.
+	b = three(t)
+	sum := strings.Repeat
+	b.do(of("red"), resource.PutToken{Token: resource.Token{ID: "t1", Tenant: "red", Sum: sum("1", 64)}})
+	t1, t2 := resource.Caller{Name: "t1", Tenant: "red"}, resource.Caller{Name: "t2", Tenant: "red"}
+	b.do(t1, resource.PutToken{Token: resource.Token{ID: "t2", Tenant: "red", Sum: sum("2", 64)}})
+	ids := []string{b.offered(t1, offer("blue", 1)), b.offered(t2, offer("blue", 3)), b.offered(of("red"), offer("blue", 7))}
+	if d, err := b.plan(of("red"), resource.DeleteToken{ID: "t1", KeepMade: true}); err != nil || slices.ContainsFunc(d.Edits, func(e resource.Edit) bool { return strings.HasPrefix(e.Key, "approval/") }) {
+		t.Errorf("%v, %v", d.Words, err)
+	}
+	b.do(of("red"), resource.DeleteToken{ID: "t1"})
+	for i, id := range ids {
+		if there := b.object("approval/"+id) != nil; there != (i == 2) {
+			t.Errorf("offer %d is there: %v", i, there)
+		}
+	}
 
 	// A person who acts for both, and the provider's caller who offered.
 	name := resource.PersonName("ann", "7", "https://id")

@@ -72,8 +72,9 @@ func RevisionOf(s *resource.State, r *service.Record, now *service.Outcome, c re
 		if r.Tenant != resource.Provider {
 			out.Tenant = ""
 		}
-		if out.Action == (resource.DeleteTenant{}).Action() {
-			out.Action = (resource.Reject{}).Action() // it ended an offer, and whether there was such a tenant is not for its owner
+		switch out.Action {
+		case (resource.DeleteTenant{}).Action(), (resource.DeleteToken{}).Action():
+			out.Action = (resource.Reject{}).Action() // it ended an offer: with what, is not for the other tenant
 		}
 	}
 	// The sentences were made for who made the change, and are about all of it.
