@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 )
 
 // Offsets and lengths inside a subnet-management packet, in bytes.
@@ -45,7 +45,7 @@ type SMP struct {
 }
 
 // String prints the fields; reserved bytes are left out.
-func (p SMP) String() string { return show.Fields(p) }
+func (p SMP) String() string { return layout.Print(p) }
 
 // UnmarshalBinary reads a whole datagram of exactly Size bytes. The packet
 // must be of one of the two subnet-management classes.

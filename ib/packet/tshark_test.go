@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/sim/capture"
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
@@ -301,7 +300,7 @@ var dissectorFaults = []struct {
 func TestTSharkAgrees(t *testing.T) {
 	samples := append(vectorSamples(t), builtSamples(t)...)
 	var file bytes.Buffer
-	c, err := capture.NewWriter(&file)
+	c, err := NewCaptureWriter(&file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@ package pm
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -80,7 +80,7 @@ var portCountersFormat = add[PortCounters](Descriptor{ID: AttrPortCounters, Size
 func (*PortCounters) ID() mad.AttributeID { return AttrPortCounters }
 
 // String prints the fields; reserved bits are left out.
-func (a PortCounters) String() string { return show.Fields(a) }
+func (a PortCounters) String() string { return layout.Print(a) }
 
 // UnmarshalBinary reads PortCountersSize bytes.
 func (p *PortCounters) UnmarshalBinary(data []byte) error {

@@ -2,7 +2,7 @@ package pm
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -36,7 +36,7 @@ var portRcvErrorDetailsFormat = add[PortRcvErrorDetails](Descriptor{ID: AttrPort
 func (*PortRcvErrorDetails) ID() mad.AttributeID { return AttrPortRcvErrorDetails }
 
 // String prints the fields; reserved bits are left out.
-func (a PortRcvErrorDetails) String() string { return show.Fields(a) }
+func (a PortRcvErrorDetails) String() string { return layout.Print(a) }
 
 // UnmarshalBinary reads PortRcvErrorDetailsSize bytes.
 func (p *PortRcvErrorDetails) UnmarshalBinary(data []byte) error {
@@ -72,7 +72,7 @@ var portXmitDiscardDetailsFormat = add[PortXmitDiscardDetails](Descriptor{ID: At
 func (*PortXmitDiscardDetails) ID() mad.AttributeID { return AttrPortXmitDiscardDetails }
 
 // String prints the fields; reserved bits are left out.
-func (a PortXmitDiscardDetails) String() string { return show.Fields(a) }
+func (a PortXmitDiscardDetails) String() string { return layout.Print(a) }
 
 // UnmarshalBinary reads PortXmitDiscardDetailsSize bytes.
 func (p *PortXmitDiscardDetails) UnmarshalBinary(data []byte) error {

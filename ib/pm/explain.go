@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -24,7 +24,7 @@ func bitsOf(name string) (bits int) {
 func Explain(a Attribute) (out []ib.Explained) {
 	_, narrow := a.(*PortCounters)
 	_, info := a.(*mad.ClassPortInfo)
-	show.Walk(a, 0, func(l show.Leaf) {
+	layout.Walk(a, 0, func(l layout.Leaf) {
 		x := ib.Explained{Name: l.Name, Value: l.Value()}
 		switch v := l.Of.Interface().(type) {
 		case ib.PortNum:

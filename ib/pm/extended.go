@@ -2,7 +2,7 @@ package pm
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -66,7 +66,7 @@ var portCountersExtendedFormat = add[PortCountersExtended](Descriptor{ID: AttrPo
 func (*PortCountersExtended) ID() mad.AttributeID { return AttrPortCountersExtended }
 
 // String prints the fields; reserved bits are left out.
-func (a PortCountersExtended) String() string { return show.Fields(a) }
+func (a PortCountersExtended) String() string { return layout.Print(a) }
 
 // UnmarshalBinary reads PortCountersExtendedSize bytes.
 func (p *PortCountersExtended) UnmarshalBinary(data []byte) error {

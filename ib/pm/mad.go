@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/ibwarden/ibwarden/ib/internal/layout"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -52,7 +51,7 @@ type MAD struct {
 var madFormat = layout.Of[*MAD]("PM MAD", mad.Size)
 
 // String prints the fields; reserved bytes are left out.
-func (m MAD) String() string { return show.Fields(m) }
+func (m MAD) String() string { return layout.Print(m) }
 
 // UnmarshalBinary reads a whole datagram of exactly mad.Size bytes. It must be
 // of the class of performance management.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -26,7 +26,7 @@ func Resettable(id mad.AttributeID) (out []string) {
 	case id == AttrPortCounters:
 		return append(slices.Clone(selectable), "PortXmitWait")
 	}
-	show.Walk(d.New(), 0, func(l show.Leaf) {
+	layout.Walk(d.New(), 0, func(l layout.Leaf) {
 		if l.Name != "PortSelect" && !strings.HasPrefix(l.Name, "CounterSelect") {
 			out = append(out, l.Name)
 		}

@@ -2,7 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -28,7 +28,7 @@ var guidInfoRecordFormat = add[GUIDInfoRecord](Descriptor{ID: AttrGUIDInfoRecord
 func (*GUIDInfoRecord) ID() mad.AttributeID { return AttrGUIDInfoRecord }
 
 // String prints the fields; reserved bits are left out.
-func (r GUIDInfoRecord) String() string { return show.Fields(r) }
+func (r GUIDInfoRecord) String() string { return layout.Print(r) }
 
 // UnmarshalBinary reads GUIDInfoRecordSize bytes.
 func (r *GUIDInfoRecord) UnmarshalBinary(data []byte) error {

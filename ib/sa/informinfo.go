@@ -2,7 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -41,7 +41,7 @@ var informInfoFormat = add[InformInfo](Descriptor{ID: AttrInformInfo, Size: Info
 func (*InformInfo) ID() mad.AttributeID { return AttrInformInfo }
 
 // String prints the fields; reserved bits are left out.
-func (r InformInfo) String() string { return show.Fields(r) }
+func (r InformInfo) String() string { return layout.Print(r) }
 
 // UnmarshalBinary reads InformInfoSize bytes.
 func (r *InformInfo) UnmarshalBinary(data []byte) error { return informInfoFormat.Unmarshal(r, data) }

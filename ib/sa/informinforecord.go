@@ -2,7 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -27,7 +27,7 @@ var informInfoRecordFormat = add[InformInfoRecord](Descriptor{ID: AttrInformInfo
 func (*InformInfoRecord) ID() mad.AttributeID { return AttrInformInfoRecord }
 
 // String prints the fields; reserved bits are left out.
-func (r InformInfoRecord) String() string { return show.Fields(r) }
+func (r InformInfoRecord) String() string { return layout.Print(r) }
 
 // UnmarshalBinary reads InformInfoRecordSize bytes.
 func (r *InformInfoRecord) UnmarshalBinary(data []byte) error {

@@ -2,7 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -28,7 +28,7 @@ var linearForwardingTableRecordFormat = add[LinearForwardingTableRecord](Descrip
 func (*LinearForwardingTableRecord) ID() mad.AttributeID { return AttrLinearForwardingTableRecord }
 
 // String prints the fields; reserved bits are left out.
-func (r LinearForwardingTableRecord) String() string { return show.Fields(r) }
+func (r LinearForwardingTableRecord) String() string { return layout.Print(r) }
 
 // UnmarshalBinary reads LinearForwardingTableRecordSize bytes.
 func (r *LinearForwardingTableRecord) UnmarshalBinary(data []byte) error {

@@ -2,7 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -26,7 +26,7 @@ var linkRecordFormat = add[LinkRecord](Descriptor{ID: AttrLinkRecord, Size: Link
 func (*LinkRecord) ID() mad.AttributeID { return AttrLinkRecord }
 
 // String prints the fields; reserved bits are left out.
-func (r LinkRecord) String() string { return show.Fields(r) }
+func (r LinkRecord) String() string { return layout.Print(r) }
 
 // UnmarshalBinary reads LinkRecordSize bytes.
 func (r *LinkRecord) UnmarshalBinary(data []byte) error { return linkRecordFormat.Unmarshal(r, data) }

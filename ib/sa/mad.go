@@ -5,7 +5,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/internal/layout"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -35,7 +34,7 @@ type MAD struct {
 var madFormat = layout.Of[*MAD]("SA MAD", mad.Size)
 
 // String prints the fields; reserved bytes are left out.
-func (m MAD) String() string { return show.Fields(m) }
+func (m MAD) String() string { return layout.Print(m) }
 
 // UnmarshalBinary reads a whole datagram of exactly mad.Size bytes. It must be
 // of the class of subnet administration.

@@ -2,7 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -43,7 +43,7 @@ var mcMemberRecordFormat = add[MCMemberRecord](Descriptor{ID: AttrMCMemberRecord
 func (*MCMemberRecord) ID() mad.AttributeID { return AttrMCMemberRecord }
 
 // String prints the fields; reserved bits are left out.
-func (r MCMemberRecord) String() string { return show.Fields(r) }
+func (r MCMemberRecord) String() string { return layout.Print(r) }
 
 // UnmarshalBinary reads MCMemberRecordSize bytes.
 func (r *MCMemberRecord) UnmarshalBinary(data []byte) error {

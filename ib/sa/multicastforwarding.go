@@ -2,7 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -33,7 +33,7 @@ func (*MulticastForwardingTableRecord) ID() mad.AttributeID {
 }
 
 // String prints the fields; reserved bits are left out.
-func (r MulticastForwardingTableRecord) String() string { return show.Fields(r) }
+func (r MulticastForwardingTableRecord) String() string { return layout.Print(r) }
 
 // UnmarshalBinary reads MulticastForwardingTableRecordSize bytes.
 func (r *MulticastForwardingTableRecord) UnmarshalBinary(data []byte) error {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/internal/layout"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -54,7 +53,7 @@ var multiPathFormat = layout.Of[*multiPathHead]("MultiPathRecord", multiPathFixe
 func (*MultiPathRecord) ID() mad.AttributeID { return AttrMultiPathRecord }
 
 // String prints the fields; reserved bits are left out.
-func (r MultiPathRecord) String() string { return show.Fields(r) }
+func (r MultiPathRecord) String() string { return layout.Print(r) }
 
 // UnmarshalBinary reads 24 bytes and as many GIDs as they announce.
 func (r *MultiPathRecord) UnmarshalBinary(data []byte) error {

@@ -2,7 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -29,7 +29,7 @@ var nodeRecordFormat = add[NodeRecord](Descriptor{ID: AttrNodeRecord, Size: Node
 func (*NodeRecord) ID() mad.AttributeID { return AttrNodeRecord }
 
 // String prints the fields; reserved bits are left out.
-func (r NodeRecord) String() string { return show.Fields(r) }
+func (r NodeRecord) String() string { return layout.Print(r) }
 
 // UnmarshalBinary reads NodeRecordSize bytes.
 func (r *NodeRecord) UnmarshalBinary(data []byte) error { return nodeRecordFormat.Unmarshal(r, data) }

@@ -2,7 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -26,7 +26,7 @@ var noticeFormat = add[Notice](Descriptor{ID: AttrNotice, Size: NoticeSize})
 func (*Notice) ID() mad.AttributeID { return AttrNotice }
 
 // String prints the fields; reserved bits are left out.
-func (r Notice) String() string { return show.Fields(r) }
+func (r Notice) String() string { return layout.Print(r) }
 
 // UnmarshalBinary reads NoticeSize bytes.
 func (r *Notice) UnmarshalBinary(data []byte) error { return noticeFormat.Unmarshal(r, data) }

@@ -2,7 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -52,7 +52,7 @@ var pathRecordFormat = add[PathRecord](Descriptor{ID: AttrPathRecord, Size: Path
 func (*PathRecord) ID() mad.AttributeID { return AttrPathRecord }
 
 // String prints the fields; reserved bits are left out.
-func (r PathRecord) String() string { return show.Fields(r) }
+func (r PathRecord) String() string { return layout.Print(r) }
 
 // UnmarshalBinary reads PathRecordSize bytes.
 func (r *PathRecord) UnmarshalBinary(data []byte) error { return pathRecordFormat.Unmarshal(r, data) }

@@ -2,7 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -29,7 +29,7 @@ var pkeyTableRecordFormat = add[PKeyTableRecord](Descriptor{ID: AttrPKeyTableRec
 func (*PKeyTableRecord) ID() mad.AttributeID { return AttrPKeyTableRecord }
 
 // String prints the fields; reserved bits are left out.
-func (r PKeyTableRecord) String() string { return show.Fields(r) }
+func (r PKeyTableRecord) String() string { return layout.Print(r) }
 
 // UnmarshalBinary reads PKeyTableRecordSize bytes.
 func (r *PKeyTableRecord) UnmarshalBinary(data []byte) error {

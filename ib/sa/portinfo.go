@@ -2,7 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -27,7 +27,7 @@ var portInfoRecordFormat = add[PortInfoRecord](Descriptor{ID: AttrPortInfoRecord
 func (*PortInfoRecord) ID() mad.AttributeID { return AttrPortInfoRecord }
 
 // String prints the fields; reserved bits are left out.
-func (r PortInfoRecord) String() string { return show.Fields(r) }
+func (r PortInfoRecord) String() string { return layout.Print(r) }
 
 // UnmarshalBinary reads PortInfoRecordSize bytes.
 func (r *PortInfoRecord) UnmarshalBinary(data []byte) error {

@@ -2,7 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -28,7 +28,7 @@ var randomForwardingTableRecordFormat = add[RandomForwardingTableRecord](Descrip
 func (*RandomForwardingTableRecord) ID() mad.AttributeID { return AttrRandomForwardingTableRecord }
 
 // String prints the fields; reserved bits are left out.
-func (r RandomForwardingTableRecord) String() string { return show.Fields(r) }
+func (r RandomForwardingTableRecord) String() string { return layout.Print(r) }
 
 // UnmarshalBinary reads RandomForwardingTableRecordSize bytes.
 func (r *RandomForwardingTableRecord) UnmarshalBinary(data []byte) error {

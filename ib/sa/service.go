@@ -2,7 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -34,7 +34,7 @@ var serviceRecordFormat = add[ServiceRecord](Descriptor{ID: AttrServiceRecord, S
 func (*ServiceRecord) ID() mad.AttributeID { return AttrServiceRecord }
 
 // String prints the fields; reserved bits are left out.
-func (r ServiceRecord) String() string { return show.Fields(r) }
+func (r ServiceRecord) String() string { return layout.Print(r) }
 
 // UnmarshalBinary reads ServiceRecordSize bytes.
 func (r *ServiceRecord) UnmarshalBinary(data []byte) error {

@@ -2,7 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -30,7 +30,7 @@ var slToVLMappingTableRecordFormat = add[SLToVLMappingTableRecord](Descriptor{ID
 func (*SLToVLMappingTableRecord) ID() mad.AttributeID { return AttrSLToVLMappingTableRecord }
 
 // String prints the fields; reserved bits are left out.
-func (r SLToVLMappingTableRecord) String() string { return show.Fields(r) }
+func (r SLToVLMappingTableRecord) String() string { return layout.Print(r) }
 
 // UnmarshalBinary reads SLToVLMappingTableRecordSize bytes.
 func (r *SLToVLMappingTableRecord) UnmarshalBinary(data []byte) error {

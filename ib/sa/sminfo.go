@@ -2,7 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -27,7 +27,7 @@ var smInfoRecordFormat = add[SMInfoRecord](Descriptor{ID: AttrSMInfoRecord, Size
 func (*SMInfoRecord) ID() mad.AttributeID { return AttrSMInfoRecord }
 
 // String prints the fields; reserved bits are left out.
-func (r SMInfoRecord) String() string { return show.Fields(r) }
+func (r SMInfoRecord) String() string { return layout.Print(r) }
 
 // UnmarshalBinary reads SMInfoRecordSize bytes.
 func (r *SMInfoRecord) UnmarshalBinary(data []byte) error {

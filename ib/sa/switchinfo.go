@@ -2,7 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -27,7 +27,7 @@ var switchInfoRecordFormat = add[SwitchInfoRecord](Descriptor{ID: AttrSwitchInfo
 func (*SwitchInfoRecord) ID() mad.AttributeID { return AttrSwitchInfoRecord }
 
 // String prints the fields; reserved bits are left out.
-func (r SwitchInfoRecord) String() string { return show.Fields(r) }
+func (r SwitchInfoRecord) String() string { return layout.Print(r) }
 
 // UnmarshalBinary reads SwitchInfoRecordSize bytes.
 func (r *SwitchInfoRecord) UnmarshalBinary(data []byte) error {

@@ -2,7 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -34,7 +34,7 @@ var traceRecordFormat = add[TraceRecord](Descriptor{ID: AttrTraceRecord, Size: T
 func (*TraceRecord) ID() mad.AttributeID { return AttrTraceRecord }
 
 // String prints the fields; reserved bits are left out.
-func (r TraceRecord) String() string { return show.Fields(r) }
+func (r TraceRecord) String() string { return layout.Print(r) }
 
 // UnmarshalBinary reads TraceRecordSize bytes.
 func (r *TraceRecord) UnmarshalBinary(data []byte) error { return traceRecordFormat.Unmarshal(r, data) }

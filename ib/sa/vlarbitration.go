@@ -2,7 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -29,7 +29,7 @@ var vlArbitrationTableRecordFormat = add[VLArbitrationTableRecord](Descriptor{ID
 func (*VLArbitrationTableRecord) ID() mad.AttributeID { return AttrVLArbitrationTableRecord }
 
 // String prints the fields; reserved bits are left out.
-func (r VLArbitrationTableRecord) String() string { return show.Fields(r) }
+func (r VLArbitrationTableRecord) String() string { return layout.Print(r) }
 
 // UnmarshalBinary reads VLArbitrationTableRecordSize bytes.
 func (r *VLArbitrationTableRecord) UnmarshalBinary(data []byte) error {

@@ -8,7 +8,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/internal/describe"
 	"github.com/ibwarden/ibwarden/ib/internal/layout"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -149,7 +148,7 @@ type Field struct{ Name, Value string }
 // Fields are the fields of an attribute, in their order, without reserved bits. Of an M_Key
 // and an SM_Key they say only whether it is 0.
 func Fields(a Attribute) []Field {
-	list := show.List(a)
+	list := layout.PrintedFields(a)
 	out := make([]Field, len(list))
 	for i, f := range list {
 		out[i] = Field(f)

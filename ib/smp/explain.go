@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 )
 
 // Explain explains every field of an attribute that was asked for by this modifier.
@@ -18,7 +18,7 @@ func Explain(a Attribute, modifier uint32) []ib.Explained {
 	var out []ib.Explained
 	notice, _ := a.(*Notice)
 	details := explainDetails(notice)
-	show.Walk(a, d.firstEntry(modifier), func(l show.Leaf) {
+	layout.Walk(a, d.firstEntry(modifier), func(l layout.Leaf) {
 		if notice != nil && l.Name == "Details" && details != nil {
 			return // they follow, and a wrong M_Key among them is not shown
 		}
@@ -69,14 +69,14 @@ func explainDetails(n *Notice) (out []ib.Explained) {
 	if !typed {
 		return nil
 	}
-	show.Walk(details, 0, func(l show.Leaf) {
+	layout.Walk(details, 0, func(l layout.Leaf) {
 		out = append(out, ib.Explained{Name: "Details." + l.Name, Value: l.Value(), Meaning: meaning(l)})
 	})
 	return out
 }
 
 // meaning is that of a value by its type.
-func meaning(l show.Leaf) string {
+func meaning(l layout.Leaf) string {
 	switch v := l.Of.Interface().(type) {
 	case bool:
 		return yes(l.Number())

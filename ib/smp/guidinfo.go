@@ -1,7 +1,7 @@
 package smp
 
 import (
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -26,7 +26,7 @@ var guidInfoFormat = add[GUIDInfo](Descriptor{ID: AttrGUIDInfo, Size: mad.DataSi
 func (*GUIDInfo) ID() mad.AttributeID { return AttrGUIDInfo }
 
 // String prints the fields; reserved bits are left out.
-func (a GUIDInfo) String() string { return show.Fields(a) }
+func (a GUIDInfo) String() string { return layout.Print(a) }
 
 // UnmarshalBinary reads 64 bytes.
 func (g *GUIDInfo) UnmarshalBinary(data []byte) error { return guidInfoFormat.Unmarshal(g, data) }

@@ -1,7 +1,7 @@
 package smp
 
 import (
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -24,7 +24,7 @@ var ledInfoFormat = add[LEDInfo](Descriptor{ID: AttrLEDInfo, Size: LEDInfoSize, 
 func (*LEDInfo) ID() mad.AttributeID { return AttrLEDInfo }
 
 // String prints the fields; reserved bits are left out.
-func (a LEDInfo) String() string { return show.Fields(a) }
+func (a LEDInfo) String() string { return layout.Print(a) }
 
 // UnmarshalBinary reads LEDInfoSize bytes.
 func (l *LEDInfo) UnmarshalBinary(data []byte) error { return ledInfoFormat.Unmarshal(l, data) }

@@ -2,7 +2,7 @@ package smp
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -28,7 +28,7 @@ var linearForwardingTableFormat = add[LinearForwardingTable](Descriptor{ID: Attr
 func (*LinearForwardingTable) ID() mad.AttributeID { return AttrLinearForwardingTable }
 
 // String prints the fields; reserved bits are left out.
-func (a LinearForwardingTable) String() string { return show.Fields(a) }
+func (a LinearForwardingTable) String() string { return layout.Print(a) }
 
 // UnmarshalBinary reads 64 bytes.
 func (t *LinearForwardingTable) UnmarshalBinary(data []byte) error {

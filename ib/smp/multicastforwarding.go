@@ -2,7 +2,7 @@ package smp
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -30,7 +30,7 @@ var multicastForwardingTableFormat = add[MulticastForwardingTable](Descriptor{ID
 func (*MulticastForwardingTable) ID() mad.AttributeID { return AttrMulticastForwardingTable }
 
 // String prints the fields; reserved bits are left out.
-func (a MulticastForwardingTable) String() string { return show.Fields(a) }
+func (a MulticastForwardingTable) String() string { return layout.Print(a) }
 
 // UnmarshalBinary reads 64 bytes.
 func (t *MulticastForwardingTable) UnmarshalBinary(data []byte) error {

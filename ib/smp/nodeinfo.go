@@ -2,7 +2,7 @@ package smp
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -37,7 +37,7 @@ var nodeInfoFormat = add[NodeInfo](Descriptor{ID: AttrNodeInfo, Size: NodeInfoSi
 func (*NodeInfo) ID() mad.AttributeID { return AttrNodeInfo }
 
 // String prints the fields; reserved bits are left out.
-func (a NodeInfo) String() string { return show.Fields(a) }
+func (a NodeInfo) String() string { return layout.Print(a) }
 
 // UnmarshalBinary reads NodeInfoSize bytes.
 func (n *NodeInfo) UnmarshalBinary(data []byte) error { return nodeInfoFormat.Unmarshal(n, data) }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -95,7 +95,7 @@ var noticeFormat = add[Notice](Descriptor{ID: AttrNotice, Size: mad.DataSize, Ac
 func (*Notice) ID() mad.AttributeID { return AttrNotice }
 
 // String prints the fields; reserved bits are left out.
-func (a Notice) String() string { return show.Fields(a) }
+func (a Notice) String() string { return layout.Print(a) }
 
 // UnmarshalBinary reads 64 bytes.
 func (n *Notice) UnmarshalBinary(data []byte) error { return noticeFormat.Unmarshal(n, data) }

@@ -2,7 +2,7 @@ package smp
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -28,7 +28,7 @@ var pkeyTableFormat = add[PKeyTable](Descriptor{ID: AttrPKeyTable, Size: mad.Dat
 func (*PKeyTable) ID() mad.AttributeID { return AttrPKeyTable }
 
 // String prints the fields; reserved bits are left out.
-func (a PKeyTable) String() string { return show.Fields(a) }
+func (a PKeyTable) String() string { return layout.Print(a) }
 
 // UnmarshalBinary reads 64 bytes.
 func (t *PKeyTable) UnmarshalBinary(data []byte) error { return pkeyTableFormat.Unmarshal(t, data) }

@@ -2,7 +2,7 @@ package smp
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -85,7 +85,7 @@ var portInfoFormat = add[PortInfo](Descriptor{ID: AttrPortInfo, Size: PortInfoSi
 func (*PortInfo) ID() mad.AttributeID { return AttrPortInfo }
 
 // String prints the fields; reserved bits are left out.
-func (a PortInfo) String() string { return show.Fields(a) }
+func (a PortInfo) String() string { return layout.Print(a) }
 
 // UnmarshalBinary reads 64 bytes.
 func (p *PortInfo) UnmarshalBinary(data []byte) error { return portInfoFormat.Unmarshal(p, data) }

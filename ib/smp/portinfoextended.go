@@ -1,7 +1,7 @@
 package smp
 
 import (
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -34,7 +34,7 @@ var portInfoExtendedFormat = add[PortInfoExtended](Descriptor{ID: AttrPortInfoEx
 func (*PortInfoExtended) ID() mad.AttributeID { return AttrPortInfoExtended }
 
 // String prints the fields; reserved bits are left out.
-func (a PortInfoExtended) String() string { return show.Fields(a) }
+func (a PortInfoExtended) String() string { return layout.Print(a) }
 
 // UnmarshalBinary reads PortInfoExtendedSize bytes.
 func (p *PortInfoExtended) UnmarshalBinary(data []byte) error {

@@ -2,7 +2,7 @@ package smp
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -42,7 +42,7 @@ var randomForwardingTableFormat = add[RandomForwardingTable](Descriptor{ID: Attr
 func (*RandomForwardingTable) ID() mad.AttributeID { return AttrRandomForwardingTable }
 
 // String prints the fields; reserved bits are left out.
-func (a RandomForwardingTable) String() string { return show.Fields(a) }
+func (a RandomForwardingTable) String() string { return layout.Print(a) }
 
 // UnmarshalBinary reads 64 bytes.
 func (t *RandomForwardingTable) UnmarshalBinary(data []byte) error {

@@ -2,7 +2,7 @@ package smp
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -31,7 +31,7 @@ var slToVLMappingTableFormat = add[SLToVLMappingTable](Descriptor{ID: AttrSLToVL
 func (*SLToVLMappingTable) ID() mad.AttributeID { return AttrSLToVLMappingTable }
 
 // String prints the fields; reserved bits are left out.
-func (a SLToVLMappingTable) String() string { return show.Fields(a) }
+func (a SLToVLMappingTable) String() string { return layout.Print(a) }
 
 // UnmarshalBinary reads SLToVLMappingTableSize bytes.
 func (t *SLToVLMappingTable) UnmarshalBinary(data []byte) error {

@@ -2,7 +2,7 @@ package smp
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -62,7 +62,7 @@ var smInfoFormat = add[SMInfo](Descriptor{ID: AttrSMInfo, Size: SMInfoSize, Acce
 func (*SMInfo) ID() mad.AttributeID { return AttrSMInfo }
 
 // String prints the fields; reserved bits are left out.
-func (a SMInfo) String() string { return show.Fields(a) }
+func (a SMInfo) String() string { return layout.Print(a) }
 
 // UnmarshalBinary reads SMInfoSize bytes.
 func (s *SMInfo) UnmarshalBinary(data []byte) error { return smInfoFormat.Unmarshal(s, data) }

@@ -2,7 +2,7 @@ package smp
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -44,7 +44,7 @@ var switchInfoFormat = add[SwitchInfo](Descriptor{ID: AttrSwitchInfo, Size: Swit
 func (*SwitchInfo) ID() mad.AttributeID { return AttrSwitchInfo }
 
 // String prints the fields; reserved bits are left out.
-func (a SwitchInfo) String() string { return show.Fields(a) }
+func (a SwitchInfo) String() string { return layout.Print(a) }
 
 // TimeValueFiniteMax is the highest SwitchInfo.LifeTimeValue and
 // PortInfo.HOQLife that is a time; higher values mean "no limit".

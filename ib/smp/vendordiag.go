@@ -1,7 +1,7 @@
 package smp
 
 import (
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -24,7 +24,7 @@ var vendorDiagFormat = add[VendorDiag](Descriptor{ID: AttrVendorDiag, Size: mad.
 func (*VendorDiag) ID() mad.AttributeID { return AttrVendorDiag }
 
 // String prints the fields; reserved bits are left out.
-func (a VendorDiag) String() string { return show.Fields(a) }
+func (a VendorDiag) String() string { return layout.Print(a) }
 
 // UnmarshalBinary reads 64 bytes.
 func (d *VendorDiag) UnmarshalBinary(data []byte) error { return vendorDiagFormat.Unmarshal(d, data) }

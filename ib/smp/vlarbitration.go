@@ -2,7 +2,7 @@ package smp
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/internal/layout"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -36,7 +36,7 @@ var vlArbitrationTableFormat = add[VLArbitrationTable](Descriptor{ID: AttrVLArbi
 func (*VLArbitrationTable) ID() mad.AttributeID { return AttrVLArbitrationTable }
 
 // String prints the fields; reserved bits are left out.
-func (a VLArbitrationTable) String() string { return show.Fields(a) }
+func (a VLArbitrationTable) String() string { return layout.Print(a) }
 
 // UnmarshalBinary reads 64 bytes.
 func (t *VLArbitrationTable) UnmarshalBinary(data []byte) error {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -25,7 +25,7 @@ func TestLabels(t *testing.T) {
 	s.tenants()
 	const path = "/partitions/0x0100"
 	policy := func() (text string) {
-		s.service.Read(func(r *resource.State) { text = string(policyyaml.Write(r.Policy())) })
+		s.service.Read(func(r *resource.State) { text = string(policyfile.WriteYAML(r.Policy())) })
 		return text
 	}
 	s.want(201, call{as: "red", method: "PUT", path: path, body: js{"name": "one", "labels": js{"env": "prod", "team": "ml"}, "members": joins("full", s.hosts[0])["members"]}})

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/ibwarden/ibwarden/internal/api/listen"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -65,7 +65,7 @@ func (a *api) policy() {
 				return nil, err
 			}
 			return readOne(ctx, a, "", func(s *resource.State) (Export, uint64, error) {
-				return Export{"ibwarden.yaml", string(policyyaml.Write(s.Policy()))}, s.Last(), nil
+				return Export{"ibwarden.yaml", string(policyfile.WriteYAML(s.Policy()))}, s.Last(), nil
 			})
 		})
 }

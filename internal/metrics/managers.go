@@ -8,13 +8,13 @@ import (
 
 // Metrics of who is in charge.
 var (
-	fabricMasters  = gauge("ibwarden_fabric_masters", "", "Subnet managers that currently say that they are master, as this one sees it: itself and untrusted ones included. 1 is right.")
-	masterChanges  = counter("ibwarden_master_changes_total", "", "Changes of the master of the subnet, as this manager saw them.")
-	masterFlapping = gauge("ibwarden_master_flapping", "", "1 after the master changed 4 times within 10 minutes, until it has not changed for 10 minutes.")
-	otherPolicies  = gauge("ibwarden_managers_other_policy", "", "Subnet managers that share the secret and have proved that their policy is another than the one here.")
-	policyGuarded  = gauge("ibwarden_policy_guarded", "", "1 after a takeover from a manager with another policy, until the policy is read again: no port is given what the tables did not hold.")
-	writesHalted   = gauge("ibwarden_writes_halted", "", "1 while this manager is master and has had no right to write to the fabric for 3 s, by the store that managers share.")
-	subnetManager  = gauge("ibwarden_subnet_manager_info", "", "Always 1; the labels describe a subnet manager of the fabric: its port, the description of its node, its state (unknown if it does not answer), its priority, and how it is trusted (self, shared, listed, none). At most 64, trusted ones first.", "port_guid", "node", "state", "priority", "trust")
+	fabricMasters  = gauge("ibwarden_fabric_masters", "", "Subnet managers that say that they are master, this and untrusted ones included. 1 is right.")
+	masterChanges  = counter("ibwarden_master_changes_total", "", "Changes of master that this manager saw.")
+	masterFlapping = gauge("ibwarden_master_flapping", "", "1 after 4 changes of master within 10 minutes, until 10 minutes without one.")
+	otherPolicies  = gauge("ibwarden_managers_other_policy", "", "Subnet managers that share the secret and have proved that they have another policy.")
+	policyGuarded  = gauge("ibwarden_policy_guarded", "", "1 after a takeover from a manager with another policy, until the policy is read again; until then no port is given what the tables did not hold.")
+	writesHalted   = gauge("ibwarden_writes_halted", "", "1 while this manager is master and has had no right to write to the fabric for 3 s.")
+	subnetManager  = gauge("ibwarden_subnet_manager_info", "", "Always 1; a subnet manager of the fabric: port, node description, state (unknown if it does not answer), priority, and trust (self, shared, listed, none). At most 64, trusted ones first.", "port_guid", "node", "state", "priority", "trust")
 )
 
 // SubnetManager is a subnet manager that is known, as labels.

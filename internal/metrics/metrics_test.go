@@ -32,6 +32,14 @@ const (
 	atSwitch, atCA    = ", at a port of a switch.", ", at a port of a CA."
 )
 
+// labelsOf are the names of a metric's labels, as the page has them.
+func labelsOf(m Metric) string {
+	if len(m.Labels) == 0 {
+		return ""
+	}
+	return "`" + strings.Join(m.Labels, "`, `") + "`"
+}
+
 // twinOf is the metric of the other kind of device that counts the same: both have one row. Empty if
 // there is none.
 func twinOf(m Metric) string {
@@ -60,23 +68,24 @@ func TestDocs(t *testing.T) {
 	if !ok1 || !ok2 {
 		t.Fatalf("%s has no place between %q and %q", path, begin, end)
 	}
-	var table strings.Builder
-	table.WriteString("\n| metric | type | unit | labels | meaning |\n|---|---|---|---|---|\n")
+	var table, counters strings.Builder
+	table.WriteString("\n| metric | type | labels | meaning |\n|---|---|---|---|\n")
+	counters.WriteString("\nCounters of a port, as `" + ofSwitches + "port_NAME_total` and `" + ofCAs + "port_NAME_total`,\nwith the labels `guid` and `port`:\n\n| NAME | meaning |\n|---|---|\n")
 	for _, m := range All() {
-		labels := "`" + strings.Join(m.Labels, "`, `") + "`"
-		if len(m.Labels) == 0 {
-			labels = ""
+		if twinOf(m) == "" {
+			fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", m.Name, m.Type, labelsOf(m), m.Help)
+			continue
 		}
-		names, help := "`"+m.Name+"`", m.Help
-		if twin := twinOf(m); twin != "" && strings.HasPrefix(m.Name, ofCAs) {
-			continue // it stands in the row of its twin
-		} else if twin != "" {
-			names += ", `" + twin + "`"
-			help = strings.Replace(help, atSwitch, ", at a port of a switch or of a CA.", 1)
+		if labelsOf(m) != "`guid`, `port`" {
+			t.Errorf("%s has other labels than the counters of ports: %s", m.Name, labelsOf(m))
 		}
-		fmt.Fprintf(&table, "| %s | %s | %s | %s | %s |\n", names, m.Type, m.Unit, labels, help)
+		if name, ok := strings.CutPrefix(strings.TrimSuffix(m.Name, "_total"), ofSwitches+"port_"); ok {
+			fmt.Fprintf(&counters, "| `%s` | %s. |\n", name, strings.TrimSuffix(m.Help, atSwitch))
+		} else if !strings.HasPrefix(m.Name, ofCAs+"port_") {
+			t.Errorf("%s is no counter of a port", m.Name)
+		}
 	}
-	table.WriteString("\n")
+	table.WriteString(counters.String() + "\n")
 	if want := before + begin + table.String() + end + after; want != string(old) {
 		if os.Getenv("IBWARDEN_UPDATE") == "1" {
 			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {

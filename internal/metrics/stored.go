@@ -11,13 +11,13 @@ import (
 // Metrics of the store.
 var (
 	storeCommits  = service("counter", "ibwarden_store_commits_total", "", "Transactions committed to the store: changes, refusals for the audit log, and outcomes.")
-	storeFailures = service("counter", "ibwarden_store_failures_total", "", "Transactions that failed or whose outcome is unknown, by kind: unavailable, full, fenced (another manager writes now), stale, invalid, canceled or other.", "kind")
-	storeTime     = service("histogram", "ibwarden_store_commit_seconds", "seconds", "Duration of a transaction, until it is on disk or has failed.")
-	storeRevision = service("gauge", "ibwarden_store_revision", "", "The last revision in the store, as this manager knows it.")
+	storeFailures = service("counter", "ibwarden_store_failures_total", "", "Transactions that failed or whose outcome is unknown: unavailable, full, fenced (another manager writes now), stale, invalid, canceled or other.", "kind")
+	storeTime     = service("histogram", "ibwarden_store_commit_seconds", "seconds", "Time until a transaction is on disk or has failed.")
+	storeRevision = service("gauge", "ibwarden_store_revision", "", "The last revision in the store that this manager knows.")
 	storeEpoch    = service("gauge", "ibwarden_store_epoch", "", "Epoch of this manager's last takeover of the store.")
 	storeUp       = service("gauge", "ibwarden_store_up", "", "1 if this manager can write the store, or follow it as standby; 0 while the store is lost.")
-	storeMissing  = service("gauge", "ibwarden_store_missing_revisions", "", "Revisions that this manager has seen and that are missing in the store, which was rolled back and is not accepted: at least 1 then, 0 otherwise.")
-	storeLeads    = service("gauge", "ibwarden_store_leader", "", "1 if this manager is the one that writes the store, 0 for a standby or a manager that was fenced.")
+	storeMissing  = service("gauge", "ibwarden_store_missing_revisions", "", "Revisions that this manager has seen and that a store that was rolled back lacks, until that is accepted.")
+	storeLeads    = service("gauge", "ibwarden_store_leader", "", "1 if this manager writes the store, 0 for a standby or a fenced manager.")
 )
 
 // Store counts what a store does. It may be used in any goroutine.

@@ -1,10 +1,9 @@
 // Package policy defines which ports belong to which partition.
 //
-// A Policy is the content of one file, as read by partitionsconf (OpenSM's
-// partitions.conf), policyyaml (our own format) or policyfile (either). These
-// packages return a *Policy, or an *Error that lists every fault with its
-// place; a file with any fault is refused as a whole, and so is an empty one. What
-// is unusual but unambiguous is in Policy.Warnings.
+// A Policy is the content of one file, as package policyfile reads it: our own YAML, or
+// OpenSM's partitions.conf. The reader returns a *Policy, or an *Error that lists every
+// fault with its place; a file with any fault is refused as a whole, and so is an empty
+// one. What is unusual but unambiguous is in Policy.Warnings.
 //
 // Allocate gives a number to each partition that states none; the result is
 // a pure function of the policy and of earlier numbers. Resolve turns

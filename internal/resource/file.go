@@ -9,7 +9,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
 )
 
 // parse reads the text of the file, without the partitions that are left to the API
@@ -136,7 +135,7 @@ func (c PutFile) plan(d *draft) error {
 
 // replaceFile puts a file, or none, in the place of the one before.
 func (d *draft) replaceFile(f *File, words string) error {
-	was, before := d.written, policyyaml.Write(d.build())
+	was, before := d.written, policyfile.WriteYAML(d.build())
 	k := (*File)(nil).Key()
 	mark := len(d.undo)
 	if f != nil {
@@ -147,7 +146,7 @@ func (d *draft) replaceFile(f *File, words string) error {
 	if err := d.ownPortsOnly(); err != nil {
 		return err
 	}
-	if mark == 0 && bytes.Equal(before, policyyaml.Write(d.build())) {
+	if mark == 0 && bytes.Equal(before, policyfile.WriteYAML(d.build())) {
 		d.revert()
 		return nil
 	}

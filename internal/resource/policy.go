@@ -7,7 +7,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 )
 
 // PolicyName is what a partition is called in a policy: NAME for one of the
@@ -283,7 +283,7 @@ func (s *State) Export() []byte {
 	if s.written.file == nil {
 		policy.FillNumbers(&p, s.Allocated)
 	}
-	return policyyaml.Write(&p)
+	return policyfile.WriteYAML(&p)
 }
 
 // PolicyWith is the policy as it would be with a diff that Plan made for this state.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -62,24 +62,24 @@ func TestThePolicyThatIsKeptIsThatFromNothing(t *testing.T) {
 		for step := range 150 {
 			by, c := randomChange(r)
 			handed := b.Policy()
-			text := string(policyyaml.Write(handed))
+			text := string(policyfile.WriteYAML(handed))
 			d, err := b.plan(by, c)
-			if now := string(policyyaml.Write(b.Policy())); now != text {
+			if now := string(policyfile.WriteYAML(b.Policy())); now != text {
 				t.Fatalf("seed %d, step %d: a plan of %s changed the policy:\n%s", seed, step, c.Action(), cmp.Diff(text, now))
 			}
 			if err != nil {
 				continue
 			}
 			accepted++
-			with := string(policyyaml.Write(b.PolicyWith(d)))
-			if now := string(policyyaml.Write(b.Policy())); now != text || b.Policy() != handed {
+			with := string(policyfile.WriteYAML(b.PolicyWith(d)))
+			if now := string(policyfile.WriteYAML(b.Policy())); now != text || b.Policy() != handed {
 				t.Fatalf("seed %d, step %d: to ask what %s does changed the policy:\n%s", seed, step, c.Action(), cmp.Diff(text, now))
 			}
 			b.Commit(d, b.Last()+1, by, b.at)
-			if again := string(policyyaml.Write(handed)); again != text {
+			if again := string(policyfile.WriteYAML(handed)); again != text {
 				t.Fatalf("seed %d, step %d: %s altered the policy before it:\n%s", seed, step, c.Action(), cmp.Diff(text, again))
 			}
-			if diff := cmp.Diff(with, string(policyyaml.Write(b.Policy()))); diff != "" {
+			if diff := cmp.Diff(with, string(policyfile.WriteYAML(b.Policy()))); diff != "" {
 				t.Fatalf("seed %d, step %d: %s (-as it was to be, +as it is):\n%s", seed, step, c.Action(), diff)
 			}
 			objects := b.Objects()
@@ -91,7 +91,7 @@ func TestThePolicyThatIsKeptIsThatFromNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if diff := cmp.Diff(string(policyyaml.Write(fresh.Policy())), string(policyyaml.Write(b.Policy()))); diff != "" {
+			if diff := cmp.Diff(string(policyfile.WriteYAML(fresh.Policy())), string(policyfile.WriteYAML(b.Policy()))); diff != "" {
 				t.Fatalf("seed %d, step %d: after %s by %s (-from nothing +kept):\n%s", seed, step, c.Action(), by.Name, diff)
 			}
 		}

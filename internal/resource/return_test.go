@@ -10,7 +10,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -46,7 +46,7 @@ func TestReleasedPortsReturn(t *testing.T) {
 		must(resource.PutTenant{Tenant: resource.Tenant{Name: "one", Keys: resource.KeyRange{First: 0x100, Last: 0x1FF}}})
 		must(resource.PutTenant{Tenant: resource.Tenant{Name: "two", Keys: resource.KeyRange{First: 0x200, Last: 0x2FF}}})
 		base := revision
-		alone := string(policyyaml.Write(s.Policy()))
+		alone := string(policyfile.WriteYAML(s.Policy()))
 		guid := func() ib.PortGUID { return ib.PortGUID(1 + r.IntN(6)) }
 		tenant := func() string { return []string{"one", "two"}[r.IntN(2)] }
 		for range steps {
@@ -126,12 +126,12 @@ func TestReleasedPortsReturn(t *testing.T) {
 		for _, k := range []ib.PKeyBase{0x100, 0x200} {
 			_ = do(provider, resource.DeletePartition{PKey: k})
 		}
-		if got := string(policyyaml.Write(s.Policy())); len(s.PortsOf("")) > 0 && got == alone {
+		if got := string(policyfile.WriteYAML(s.Policy())); len(s.PortsOf("")) > 0 && got == alone {
 			t.Fatalf("walk %d: ports are back before the proof", walk)
 		}
 		proved = revision
 		must(resource.ReturnPorts{})
-		if got := string(policyyaml.Write(s.Policy())); got != alone || s.Returnable(proved) || len(s.PortsOf("")) > 0 {
+		if got := string(policyfile.WriteYAML(s.Policy())); got != alone || s.Returnable(proved) || len(s.PortsOf("")) > 0 {
 			t.Fatalf("walk %d: after the release of everything there is\n%s, want\n%s", walk, got, alone)
 		}
 	}

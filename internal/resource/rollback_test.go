@@ -9,7 +9,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -333,7 +333,7 @@ func FuzzDecode(f *testing.F) {
 			s := resource.New(nil)
 			if d, err := s.Plan(resource.Request{Change: c, By: provider, At: time.Unix(1e9, 0), Seen: resource.Unseen}); err == nil {
 				s.Commit(d, 1, provider, time.Unix(1e9, 0))
-				if _, err := policyyaml.Read(s.Export(), "export"); err != nil {
+				if _, err := policyfile.ReadYAML(s.Export(), "export"); err != nil {
 					t.Errorf("%v\n%s", err, s.Export())
 				}
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/lab/golden"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -313,10 +313,10 @@ func (w *drawn) outcome(r resource.Request) (short, whole string) {
 	if len(d.Edits) == 0 {
 		return "nothing", out.String()
 	}
-	with := string(policyyaml.Write(w.PolicyWith(d)))
+	with := string(policyfile.WriteYAML(w.PolicyWith(d)))
 	w.Commit(d, w.Last()+1, r.By, w.at)
 	w.diffs = append(w.diffs, d)
-	if now := string(policyyaml.Write(w.Policy())); now != with {
+	if now := string(policyfile.WriteYAML(w.Policy())); now != with {
 		w.Fatalf("%s: the policy was to be\n%s\nand is\n%s", r.Change.Action(), with, now)
 	}
 	w.consented()

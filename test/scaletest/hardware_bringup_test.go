@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/partitionsconf"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
@@ -133,7 +133,7 @@ func bringUp(t testing.TB, list *topology.Netlist, h *fabric.Hardware, window in
 
 func read(t testing.TB, list *topology.Netlist) *policy.Policy {
 	t.Helper()
-	p, err := partitionsconf.Read([]byte(conf(list)), "partitions.conf", partitionsconf.Options{})
+	p, err := policyfile.ReadConf([]byte(conf(list)), "partitions.conf", policyfile.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/packet"
 	"github.com/ibwarden/ibwarden/internal/perfmgr"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 )
 
 // TestDroppedAtTheExit: a packet in a partition of its sender, to a host that is no member of it, passes
@@ -21,7 +21,7 @@ func TestDroppedAtTheExit(t *testing.T) {
 		t.Fatal(err)
 	}
 	text = bytes.Replace(text, []byte("services:"), []byte("  - {name: counters, pkey: 0x0050, members: {full: [SELF], limited: [ALL_SWITCHES]}}\nservices:"), 1)
-	p, err := policyyaml.Read(text, "counters.yaml")
+	p, err := policyfile.ReadYAML(text, "counters.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

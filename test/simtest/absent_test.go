@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -19,7 +19,7 @@ import (
 // named is a policy with partitions 0x10 and 0x20 of these names.
 func named(t *testing.T, red, blue string) *policy.Policy {
 	t.Helper()
-	p, err := policyyaml.Read([]byte("version: 1\ndefault: none\ndescriptions: trusted\ngroups:\n  red: ["+red+"]\n  blue: ["+blue+"]\n"+
+	p, err := policyfile.ReadYAML([]byte("version: 1\ndefault: none\ndescriptions: trusted\ngroups:\n  red: ["+red+"]\n  blue: ["+blue+"]\n"+
 		"partitions:\n  - {name: red, pkey: 0x10, members: {full: [red]}}\n  - {name: blue, pkey: 0x20, members: {full: [blue]}}\n"), "p.yaml")
 	if err != nil {
 		t.Fatal(err)

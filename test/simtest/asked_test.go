@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
@@ -31,7 +31,7 @@ func settingsPolicy(t *testing.T, w *topology.Netlist, text string) *policy.Poli
 		}
 		return strings.Join(list, ", ")
 	}
-	p, err := policyyaml.Read([]byte(fmt.Sprintf("version: 1\ndefault: none\n%spartitions:\n"+
+	p, err := policyfile.ReadYAML([]byte(fmt.Sprintf("version: 1\ndefault: none\n%spartitions:\n"+
 		"  - {name: red, pkey: 0x10, members: {full: [%s]}}\n  - {name: blue, pkey: 0x20, members: {full: [%s]}}\n",
 		text, members("red"), members("blue"))), "policy.yaml")
 	if err != nil {

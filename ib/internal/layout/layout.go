@@ -1,4 +1,4 @@
-// Package layout reads and writes structures whose fields say where they are on the wire,
+// Package layout reads, writes and prints structures whose fields say where they are on the wire,
 // in a tag with the two numbers of the architecture's tables: the offset in bits from the
 // most significant bit of the first byte, and the length in bits.
 //

@@ -60,8 +60,8 @@ func bitsOf(data []byte, bit, n int) string {
 	return v.Text(16)
 }
 
-// hex is the value of a field as bitsOf reads it.
-func hex(v reflect.Value) string {
+// fromHex is the value of a field as bitsOf reads it.
+func fromHex(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Bool:
 		return map[bool]string{true: "1", false: "0"}[v.Bool()]
@@ -106,7 +106,7 @@ func TestEveryKind(t *testing.T) {
 				field = v.FieldByName(name)
 			}
 			elements[name]++
-			if got, want := hex(field), bitsOf(data[:], f.Bit, f.Bits); got != want {
+			if got, want := fromHex(field), bitsOf(data[:], f.Bit, f.Bits); got != want {
 				t.Fatalf("seed %d: %s is %s, want %s", seed, f.Name, got, want)
 			}
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/certificate"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 )
 
 const certificateHelp = "write a certificate of isolation to this file, and its signature to the same name with .sig (docs/certificate.md)"
@@ -41,7 +41,7 @@ func (f *proveFlags) signer() (ed25519.PrivateKey, error) {
 // certify writes a certificate of what was read, and its signature.
 func (f *proveFlags) certify(c *cobra.Command, key ed25519.PrivateKey, r *look.Reading, allowed []observed.Partition, declares isolation.Cables) error {
 	in := certificate.Input{Fabric: r.Fabric, Allowed: allowed, RawAllowed: f.policy.loaded.AllowRaw, Cables: declares, ReadAt: r.ReadAt}
-	policy := sha256.Sum256(policyyaml.Write(f.policy.loaded))
+	policy := sha256.Sum256(policyfile.WriteYAML(f.policy.loaded))
 	in.Policy = policy[:]
 	if f.source.file != "" {
 		file, err := files.Open(f.source.file, daemon.SnapshotFileMax)

@@ -15,7 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/migrate/opensm"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 )
 
@@ -60,7 +60,7 @@ func read(t *testing.T) *observed.Fabric {
 	defer l.Close()
 	config := engine.Config{}
 	text := []byte("version: 1\n")
-	p, err := policyyaml.Read(text, "none")
+	p, err := policyfile.ReadYAML(text, "none")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestTablesAreOpenSMs(t *testing.T) {
 			if !strings.Contains(said, x.announced) {
 				t.Errorf("announced %s\nwant %q", said, x.announced)
 			}
-			p, err := policyyaml.Read(r.PolicyText(), "policy.yaml")
+			p, err := policyfile.ReadYAML(r.PolicyText(), "policy.yaml")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/migrate/opensm"
-	"github.com/ibwarden/ibwarden/internal/policy/partitionsconf"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 )
 
 // Where OpenSM has its files, as packages build it.
@@ -53,7 +53,7 @@ func locate(dir string) (*found, error) {
 	for _, w := range f.conf.Files() {
 		limit := int64(opensm.ListSizeMax)
 		if w.Kind == opensm.Partitions {
-			limit = partitionsconf.FileSizeMax
+			limit = policyfile.ConfSizeMax
 		}
 		text, there, err := f.first(limit, places(dir, given, w)...)
 		if err != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/run"
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
 )
 
 func newPolicy() *cobra.Command {
@@ -53,7 +52,7 @@ func newPolicy() *cobra.Command {
 	cmd.AddCommand(check, convert, &cobra.Command{
 		Use: "schema", Short: "Print the JSON Schema of policies in YAML, for editors", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := c.OutOrStdout().Write(policyyaml.Schema)
+			_, err := c.OutOrStdout().Write(policyfile.Schema)
 			return err
 		},
 	})

@@ -21,7 +21,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -60,7 +60,7 @@ func managed(t *testing.T, seed uint64) *snapshot.Snapshot {
 		}
 		text.WriteString("]}}\n")
 	}
-	p, err := policyyaml.Read([]byte(text.String()), "random.yaml")
+	p, err := policyfile.ReadYAML([]byte(text.String()), "random.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/certificate"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 )
 
 // Certificates make certificates of what a manager holds, signed with the key in a data
@@ -107,7 +107,7 @@ func certify(snap *snapshot.Snapshot, j judged, revision uint64, key ed25519.Pri
 	if err := snapshot.Write(sum, snap); err != nil { // as GET /snapshot has it
 		return nil, err
 	}
-	policy := sha256.Sum256(policyyaml.Write(j.result.Policy))
+	policy := sha256.Sum256(policyfile.WriteYAML(j.result.Policy))
 	in := inputOf(snap, j)
 	in.Revision, in.Snapshot, in.Policy = revision, sum.Sum(nil), policy[:]
 	text := certificate.Write(in)

@@ -13,7 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/perfmgr"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -64,7 +64,7 @@ func TestCountersOfTheFabric(t *testing.T) {
 	}
 	// Without a partition in common the manager cannot ask the switches.
 	text := strings.Replace(string(demoPolicy), "services:", "  - {name: counters, pkey: 0x0050, members: {full: [SELF], limited: [ALL_SWITCHES]}}\nservices:", 1)
-	policy, err := policyyaml.Read([]byte(text), "counters.yaml")
+	policy, err := policyfile.ReadYAML([]byte(text), "counters.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

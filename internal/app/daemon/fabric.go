@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
 	linkumad "github.com/ibwarden/ibwarden/internal/link/umad"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -26,7 +26,7 @@ var demoPolicy []byte
 const Demonstration = "sim"
 
 // DemoPolicy is the policy of the demonstration fabric.
-func DemoPolicy() (*policy.Policy, error) { return policyyaml.Read(demoPolicy, "demo.yaml") }
+func DemoPolicy() (*policy.Policy, error) { return policyfile.ReadYAML(demoPolicy, "demo.yaml") }
 
 // ErrUnreachable says that a fabric was named rightly and is not there.
 var ErrUnreachable = errors.New("fabric cannot be reached")

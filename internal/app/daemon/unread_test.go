@@ -21,7 +21,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -97,7 +97,7 @@ func TestUnknownIsNeverAPass(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer inner.Close()
-	p, err := policyyaml.Read([]byte(unreadPolicy), "unread.yaml")
+	p, err := policyfile.ReadYAML([]byte(unreadPolicy), "unread.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -36,7 +36,7 @@ partitions:
 
 func mustRead(t *testing.T, text string) *policy.Policy {
 	t.Helper()
-	p, err := policyyaml.Read([]byte(text), "policy.yaml")
+	p, err := policyfile.ReadYAML([]byte(text), "policy.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/names"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 )
 
 const (
@@ -168,7 +168,7 @@ func (s *Settings) read(path string, scratch *pflag.FlagSet) error {
 
 // reader reads one file.
 type reader struct {
-	policyyaml.Tree
+	policyfile.YAMLTree
 	scratch *pflag.FlagSet
 	file    string
 	others  bool // can read the file
@@ -190,7 +190,7 @@ func (r *reader) all(text string) {
 	readers[""] = func(n ast.Node) {
 		pair, _ := n.(*ast.MappingValueNode) // it is one
 		name := pair.Key.GetToken().Value
-		r.Fault(policyyaml.Pos(pair.Key), "a flag of ibwarden run without its dashes", "setting %q%s", name, names.DidYouMean(name, known))
+		r.Fault(policyfile.YAMLPos(pair.Key), "a flag of ibwarden run without its dashes", "setting %q%s", name, names.DidYouMean(name, known))
 	}
 	r.Fields(root, "the configuration", readers)
 }
@@ -211,7 +211,7 @@ func Names(flags *pflag.FlagSet) (list []string) {
 
 // setting reads the value of one flag.
 func (r *reader) setting(f *pflag.Flag, node ast.Node) {
-	at := policyyaml.Pos(node)
+	at := policyfile.YAMLPos(node)
 	if why := notInFiles[f.Name]; why != "" {
 		r.Fault(at, "it on the command line only: "+why, "setting %q in a file", f.Name)
 		return
@@ -262,7 +262,7 @@ func (r *reader) setting(f *pflag.Flag, node ast.Node) {
 
 func (r *reader) truth(f *pflag.Flag, node ast.Node, s *Setting) bool {
 	if _, ok := node.(*ast.BoolNode); !ok {
-		r.Fault(policyyaml.Pos(node), "true or false", "%s for %s", policyyaml.Describe(node), f.Name)
+		r.Fault(policyfile.YAMLPos(node), "true or false", "%s for %s", policyfile.Describe(node), f.Name)
 		return false
 	}
 	s.Values = []string{strconv.FormatBool(r.Truth(node, f.Name))}

@@ -11,7 +11,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/partitionsconf"
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
@@ -68,7 +67,7 @@ func ReadPolicy(path string, o policyfile.Options, w io.Writer) (p *policy.Polic
 
 // ReadBounded reads a file that is not larger than any policy may be.
 func ReadBounded(path string) ([]byte, error) {
-	return files.Read(path, partitionsconf.FileSizeMax)
+	return files.Read(path, policyfile.ConfSizeMax)
 }
 
 // Warn prints the warnings of a policy file.

@@ -16,10 +16,14 @@ const (
 // markdown is the catalogue as docs/audit.md has it.
 func markdown() string {
 	var b strings.Builder
-	b.WriteString("| no | check | what | severity | profile | how it is read | what to do |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| no | check | what | severity | what is read | what to do |\n|---|---|---|---|---|---|\n")
 	for _, e := range Catalogue() {
 		if e.Checkable {
-			fmt.Fprintf(&b, "| %d | `%s` | %s | %s | %s | %s | %s |\n", e.Number, e.Check, e.Title, e.Severity, e.Profile, e.How, e.Advice)
+			severity := e.Severity.String()
+			if e.Profile != Basic {
+				severity += ", " + e.Profile.String()
+			}
+			fmt.Fprintf(&b, "| %d | `%s` | %s | %s | %s | %s |\n", e.Number, e.Check, e.Title, severity, e.How, e.Advice)
 		}
 	}
 	b.WriteString("\nNot checkable here:\n\n| no | check | what | severity | why it cannot be checked here |\n|---|---|---|---|---|\n")

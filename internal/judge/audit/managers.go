@@ -14,7 +14,7 @@ const (
 // multicast groups.
 var managerChecks = []check{
 	{number: 35, name: "rogue-manager", title: "A subnet manager runs where none should", severity: Critical,
-		how:    "PortInfo.CapabilityMask of end ports: IsSM on a port that is not listed (--manager) or, without a list, is not the master of the local port; SMInfo has its state",
+		how:    "PortInfo.CapabilityMask of end ports: IsSM on a port that --manager does not list or, without a list, that is not the master's; SMInfo has its state",
 		advice: "stop it, or list its port if it belongs there; then find out who may open that umad device", run: (*auditor).rogueManager},
 	{number: 36, name: "two-masters", title: "Ports obey different managers, or two are master", severity: Critical,
 		how:    "PortInfo.MasterSMLID of end ports: different values, or a LID that no port has; SMInfo: more than one in state Master",
@@ -28,12 +28,12 @@ var managerChecks = []check{
 	{number: 41, name: "sa-spoofed-requester", title: "Subnet administration believes a requester's false address", severity: High, why: whySA},
 	{number: 42, name: "sa-no-quota", title: "Subnet administration has no limits for one requester", severity: Medium, why: whySA},
 	{number: 48, name: "multicast-leak", title: "A multicast LID leads to ports without a partition in common", severity: Critical, profile: Tenant,
-		how:    "MulticastForwardingTables of all switches and P_KeyTables of the hosts that an MLID leads to: no partition in which all of them are and one is full. Which partition the group is of cannot be read here",
+		how:    "MulticastForwardingTables, and P_KeyTables of the hosts that an MLID leads to: no partition that holds them all, at least one as a full member",
 		advice: "let the manager compute the group's tree again from its members", run: (*auditor).multicastLeak},
 	{number: 49, name: "mlid-shared", title: "Groups of two partitions share a multicast LID", severity: High, why: whyMC},
 	{number: 50, name: "group-open", title: "A group takes members without its partition", severity: High, why: whyMC},
 	{number: 51, name: "qkey-violations", title: "A port received packets with a wrong Q_Key", severity: Medium,
-		how:    "PortInfo.Q_KeyViolations of CA and router ports: not 0, or with an earlier reading: grown since. The Q_Keys of groups cannot be read here",
+		how:    "PortInfo.Q_KeyViolations of CA and router ports: not 0, or grown since the earlier reading",
 		advice: "look for trap 258 in the manager's log: it names sender and receiver", run: (*auditor).qkeyViolations},
 }
 

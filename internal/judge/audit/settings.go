@@ -12,13 +12,13 @@ import (
 // settingChecks are those of how switches and links are set.
 var settingChecks = []check{
 	{number: 62, name: "packets-short-lived", title: "A switch drops packets that wait for other packets", severity: High,
-		how:    "SwitchInfo.LifeTimeValue of switches, and PortInfo.HOQLife of their ports in use: below 10 (4 ms); or a LifeTimeValue shorter than a HOQLife",
+		how:    "SwitchInfo.LifeTimeValue, and PortInfo.HOQLife of switch ports in use: below 10 (4 ms), or LifeTimeValue shorter than HOQLife",
 		advice: "have the manager set them: the factory value of switches is 0, which is 4 us, and drops packets as soon as two compete for one port", run: (*auditor).shortLived},
 	{number: 63, name: "switch-link-narrower", title: "A port between switches stops partitions of the ports behind it", severity: High,
-		how:    "P_KeyTables of enforcing ports between switches, compared with those of the end ports that the other switch reaches without this one",
+		how:    "P_KeyTables of enforcing ports between switches, against those of the end ports that the other switch reaches without this one",
 		advice: "add the keys to both ends of the cable, or turn enforcement off at ports between switches", run: (*auditor).switchLinkNarrower},
 	{number: 64, name: "vl-starved", title: "A VL that service levels map to is never served", severity: High, profile: Strict, needs: needsLevels,
-		how:    "VLArbitrationTables of links in use, where they were written: no entry with a weight for a VL that an SLtoVLMappingTable of the port maps a service level of the policy to",
+		how:    "VLArbitrationTables of links in use, where they were written: no weight for a VL to which a service level of the policy maps",
 		advice: "give the VL a weight in one of the two tables, or map the service level to another VL", run: (*auditor).laneStarved},
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 )
@@ -45,7 +45,7 @@ func (w *walk) policy(n int) *policy.Policy {
 	list := func(names []string) string {
 		return `{description: "` + strings.Join(names, `"}, {description: "`) + `"}`
 	}
-	p, err := policyyaml.Read(fmt.Appendf(nil, "version: 1\ndescriptions: trusted\n"+w.Policy+"partitions:\n  - {name: red, pkey: 0x10%s, members: [{as: full, ports: [%s]}]}\n"+
+	p, err := policyfile.ReadYAML(fmt.Appendf(nil, "version: 1\ndescriptions: trusted\n"+w.Policy+"partitions:\n  - {name: red, pkey: 0x10%s, members: [{as: full, ports: [%s]}]}\n"+
 		"  - {name: blue, pkey: 0x20, members: [{as: full, ports: [%s]}, {as: %s, ports: [%s]}]}\n",
 		extra, list(names[:border]), list(names[border:len(names)-1]), as, list(names[len(names)-1:])), "policy.yaml")
 	w.must(err)

@@ -18,7 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -109,7 +109,7 @@ func read(t *testing.T, red, blue []string) *policy.Policy {
 	list := func(names []string) string {
 		return `{description: "` + strings.Join(names, `"}, {description: "`) + `"}`
 	}
-	p, err := policyyaml.Read([]byte("version: 1\ndescriptions: trusted\npartitions:\n  - {name: red, pkey: 0x10, members: [{as: full, ports: ["+list(red)+
+	p, err := policyfile.ReadYAML([]byte("version: 1\ndescriptions: trusted\npartitions:\n  - {name: red, pkey: 0x10, members: [{as: full, ports: ["+list(red)+
 		"]}]}\n  - {name: blue, pkey: 0x20, members: [{as: full, ports: ["+list(blue)+"]}]}\n"), "policy.yaml")
 	if err != nil {
 		t.Fatal(err)

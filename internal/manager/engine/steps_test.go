@@ -16,7 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
@@ -63,7 +63,7 @@ func at(t *testing.T, f *fabric.Fabric, host ib.NodeGUID, c Config) (e *Engine, 
 	if err := link.SetIsSM(true); err != nil {
 		t.Fatal(err)
 	}
-	p, err := policyyaml.Read([]byte("version: 1\ndefault: limited\n"), "policy.yaml")
+	p, err := policyfile.ReadYAML([]byte("version: 1\ndefault: limited\n"), "policy.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

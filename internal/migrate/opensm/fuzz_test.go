@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 )
 
 // checkReport holds for every report: each line has a place, a verdict and something to say,
@@ -34,7 +34,7 @@ func checkReport(t *testing.T, r *Report, key string) {
 	if lines := strings.Count(string(r.ConfigText()), "\n"); lines != len(r.Configuration)+1 {
 		t.Fatalf("%d lines for %d settings:\n%s", lines, len(r.Configuration), r.ConfigText())
 	}
-	if _, err := policyyaml.Read(r.PolicyText(), "policy.yaml"); err != nil {
+	if _, err := policyfile.ReadYAML(r.PolicyText(), "policy.yaml"); err != nil {
 		t.Fatalf("%v of\n%s", err, r.PolicyText())
 	}
 }

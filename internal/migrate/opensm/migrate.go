@@ -7,8 +7,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/partitionsconf"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 )
 
 // open is what OpenSM does without a partitions.conf.
@@ -47,7 +46,7 @@ func (m *migration) partitions() error {
 		m.Open = true
 		t = Text{Path: "(no partitions.conf)", Data: []byte(open)}
 	}
-	p, statements, err := partitionsconf.ReadStatements(t.Data, t.Path, partitionsconf.Options{AllowBoth: m.conf.truth("allow_both_pkeys"), IgnoreLevels: !m.conf.truth("qos")})
+	p, statements, err := policyfile.ReadStatements(t.Data, t.Path, policyfile.Options{AllowBoth: m.conf.truth("allow_both_pkeys"), IgnoreLevels: !m.conf.truth("qos")})
 	if err != nil {
 		return err
 	}
@@ -69,7 +68,7 @@ func (m *migration) partitions() error {
 }
 
 // statements says what becomes of each definition.
-func (m *migration) statements(path string, statements []partitionsconf.Statement) {
+func (m *migration) statements(path string, statements []policyfile.Statement) {
 	first := len(m.Lines)
 	for _, s := range statements {
 		what := fmt.Sprintf("%s=%v", s.Name, s.PKey)
@@ -124,14 +123,14 @@ func (m *migration) indexes0() (names []string) {
 
 // check reads the policy as it will be written.
 func (m *migration) check() error {
-	text := policyyaml.Write(m.Policy)
-	_, err := policyyaml.Read(text, "the policy that partitions.conf becomes")
+	text := policyfile.WriteYAML(m.Policy)
+	_, err := policyfile.ReadYAML(text, "the policy that partitions.conf becomes")
 	return err
 }
 
 // PolicyText is the policy as a file.
 func (r *Report) PolicyText() []byte {
-	return append([]byte("# What OpenSM's partitions.conf and settings of ports become; written by ibwarden migrate opensm.\n"), policyyaml.Write(r.Policy)...)
+	return append([]byte("# What OpenSM's partitions.conf and settings of ports become; written by ibwarden migrate opensm.\n"), policyfile.WriteYAML(r.Policy)...)
 }
 
 // partitionFile is for the option that names partitions.conf.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 )
 
 // qosOf is what becomes of a QoS policy, beside three partitions.
@@ -34,11 +34,11 @@ func qosOf(t *testing.T, text string, qos bool) *Report {
 // levelsOf are the levels of the partitions as the policy has them once it is read again.
 func levelsOf(t *testing.T, r *Report) (out []string) {
 	t.Helper()
-	p, err := policyyaml.Read(r.PolicyText(), "policy.yaml")
+	p, err := policyfile.ReadYAML(r.PolicyText(), "policy.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(policyyaml.Write(p))) {
+	for line := range strings.Lines(string(policyfile.WriteYAML(p))) {
 		line = strings.TrimSpace(line)
 		for _, begins := range []string{"- name:", "sl:", "rate_limit:", "- {id:"} {
 			if strings.HasPrefix(line, begins) {

@@ -8,12 +8,11 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/packet"
-	"github.com/ibwarden/ibwarden/internal/sim/capture"
 )
 
 // Recorder writes one capture file.
 type Recorder struct {
-	file   *capture.Writer
+	file   *packet.CaptureWriter
 	start  time.Time
 	bytes  []byte // of the packet being written
 	serial uint32 // packet sequence number of datagrams, 24 bits
@@ -22,7 +21,7 @@ type Recorder struct {
 
 // NewRecorder begins a capture file on w. Start is the fabric's time 0, from 1970 on.
 func NewRecorder(w io.Writer, start time.Time) (*Recorder, error) {
-	file, err := capture.NewWriter(w)
+	file, err := packet.NewCaptureWriter(w)
 	if err != nil {
 		return nil, err
 	}

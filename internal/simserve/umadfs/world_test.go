@@ -23,7 +23,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
@@ -147,7 +147,7 @@ func newWorld(t *testing.T) *world {
 // manage brings the fabric up once.
 func (w *world) manage() {
 	w.Helper()
-	p, err := policyyaml.Read([]byte(abiPolicy), "abi.yaml")
+	p, err := policyfile.ReadYAML([]byte(abiPolicy), "abi.yaml")
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/partitionsconf"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 )
 
 // lab is a small fabric: CAs Hca1 to Hca3 on Switch1, Hca4 and Hca5 on
@@ -60,7 +60,7 @@ func (l *lab) add(name string, kind ib.NodeType, port PortFacts) {
 // resolve resolves a partitions.conf.
 func (l *lab) resolve(t *testing.T, conf string, allowBoth bool) *policy.Resolution {
 	t.Helper()
-	p, err := partitionsconf.Read([]byte(labNames.Replace(conf)), "partitions.conf", partitionsconf.Options{AllowBoth: allowBoth})
+	p, err := policyfile.ReadConf([]byte(labNames.Replace(conf)), "partitions.conf", policyfile.Options{AllowBoth: allowBoth})
 	if err != nil {
 		t.Fatal(err)
 	}

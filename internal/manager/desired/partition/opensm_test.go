@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/policy/partitionsconf"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/test/ibsimtest"
 	"github.com/ibwarden/ibwarden/test/need"
 )
@@ -179,11 +179,11 @@ func drawConf(r *rand.Rand) string {
 // rewrite reads and writes a partitions.conf.
 func rewrite(t *testing.T, conf string) string {
 	t.Helper()
-	p, err := partitionsconf.Read([]byte(labNames.Replace(conf)), "partitions.conf", partitionsconf.Options{})
+	p, err := policyfile.ReadConf([]byte(labNames.Replace(conf)), "partitions.conf", policyfile.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := partitionsconf.Write(p, "partitions.conf")
+	out, err := policyfile.WriteConf(p, "partitions.conf")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/dfsssp"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/dor"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/dragonfly"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/file"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/ftree"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -63,7 +62,7 @@ var engines = []engine{
 	{DOR, dor.DimensionOrder, "dimension order for tori and meshes, cannot deadlock", true},
 	{DFSSSP, dfsssp.DFSSSP, "shortest paths, free of deadlock by virtual lanes", true},
 	{Dragonfly, dragonfly.Minimal, "minimal paths of dragonfly and dragonfly+, cannot deadlock", true},
-	{File, file.File, "the forwarding tables of a file", true},
+	{File, fileTables, "the forwarding tables of a file", true},
 }
 
 // Engines are the names of all engines.
