@@ -341,7 +341,8 @@ func (m *model) commit(n *model, tenant string, at time.Time) {
 		}
 	}
 	for _, x := range m.mems {
-		if was := old.mem(x.k, x.port); was == nil || *was != x {
+		// A port that moved to the owner of a partition in which it was is in it by another consent.
+		if was := old.mem(x.k, x.port); was == nil || *was != x || old.owner(x.port) != m.owner(x.port) {
 			m.memRev[slot{x.k, x.port}], m.touched[x.k] = m.rev, m.rev
 		}
 	}
