@@ -95,7 +95,7 @@ func TestPast(t *testing.T) {
 
 	p.goTo("#/overview?at=2020-01-01T00:00:00Z")
 	p.says(`nothing is kept of 2020-01-01 .*: the oldest moment is 20`)
-	p.find("link", "What is older is in Prometheus")
+	p.find("link", "Older values are in Prometheus")
 	to, err := url.Parse(p.text(`[...document.querySelectorAll('a')].find(a => a.textContent.includes('Prometheus')).href`))
 	if err != nil || !strings.HasPrefix(to.String(), "http://prometheus.example:9090/graph?") || to.Query().Get("g0.end_input") != "2020-01-01 00:00:00" {
 		t.Errorf("it leads to %v, %v", to, err)
