@@ -227,7 +227,7 @@ function older(kept, at) {
   if (kept.prometheus) {
     const to = new URL(`${kept.prometheus.replace(/\/$/, '')}/graph`);
     for (const [k, v] of [['g0.expr', 'ibwarden_verdict'], ['g0.tab', '0'], ['g0.range_input', '1h'], ['g0.end_input', Date.parse(at) ? new Date(at).toISOString().slice(0, 19).replace('T', ' ') : '']]) if (v) to.searchParams.set(k, v);
-    return h('a', {href: to.href, rel: 'noopener noreferrer'}, 'What is older is in Prometheus');
+    return h('a', {href: to.href, rel: 'noopener noreferrer'}, 'Older values are in Prometheus');
   }
-  return kept.metrics_at ? `What is older is with whoever reads the metrics at ${kept.metrics_at}.` : 'What is older is not kept: ibwarden run --metrics serves it to Prometheus.';
+  return kept.metrics_at ? `Older values are in the Prometheus that scrapes ${kept.metrics_at}.` : 'Older values are not kept: ibwarden run --metrics serves them to Prometheus.';
 }
