@@ -49,7 +49,7 @@ func TestPast(t *testing.T) {
 	p.find("button", "Look back …").click()
 	p.says(`(?s)This is the past.*Nothing can be changed here`)
 	p.says(`The worst of the period, under revision \d+. It rests on \d+ pairs? of 2 partitions`)
-	p.says(`(?s)Cable\s+And\s+Load`)
+	p.says(`(?s)One end\s+Other end\s+Load`)
 	if n := p.text(`[...document.querySelectorAll('main form, main dialog, main [data-do], main textarea')].length`); n != "0" {
 		t.Errorf("there are %s controls that change something", n)
 	}

@@ -204,7 +204,7 @@ function busiest(m) { return cables(`What cables carried most, ${stamp(new Date(
 // cables is a table of what cables carried, at one moment or at two.
 function cables(title, list, times = []) {
   const percent = n => (n === undefined ? 'not kept' : n === 0 ? '0 %' : `up to ${n} %`);
-  return table(title, [{title: 'Cable', cell: c => c.a}, {title: 'And', cell: c => c.b},
+  return table(title, [{title: 'One end', cell: c => c.a}, {title: 'Other end', cell: c => c.b},
     {title: times[0] || 'Load', cell: c => percent(c.percent), number: true}, ...(times[1] ? [{title: times[1], cell: c => percent(c.with), number: true}] : [])], list, {empty: 'None.'});
 }
 
