@@ -126,7 +126,9 @@ func TestAWaitForAProofEnds(t *testing.T) {
 	s.tenants()
 	s.manager.hold = true
 	path := socketIn(t)
-	s.serves(Where{Socket: path}, short)
+	limit := short
+	limit.header, limit.body, limit.reply = 30*time.Second, 30*time.Second, 30*time.Second // a busy machine may need more than short's
+	s.serves(Where{Socket: path}, limit)
 	q, err := http.NewRequest("POST", "http://ibwarden"+Prefix+"/partitions?wait=proved", strings.NewReader(`{"name":"one"}`))
 	if err != nil {
 		t.Fatal(err)
