@@ -209,7 +209,7 @@ ibwarden handover --to mgmt-2 --why upgrade`,
 	"approval list": `ibwarden approval list`,
 	"approval approve": `ibwarden approval approve a17
 # ports that were offered to your tenant, into a partition of yours
-ibwarden approval approve a17 --into lab=full`,
+ibwarden approval approve offer-3f9c0a1b2d4e --into lab=full`,
 	"approval reject": `ibwarden approval reject a17`,
 	"status": `ibwarden status
 # for a program: what is wrong, whom it concerns and what to try

@@ -82,7 +82,7 @@ until it is released: whom that cuts off is shown, and asked for, before it is d
 says so. The tenant's own partitions, and what others ask the tenant for, count from then on.
 ` + portHelp
 	c.Flags().BoolVar(&yes, "yes", false, "do not show whom this cuts off, and do not ask")
-	c.Flags().StringVar(&tenant, "tenant", "", "the tenant")
+	c.Flags().StringVar(&tenant, "tenant", "", "the tenant that they go to")
 	c.Flags().StringVar(&bound, "bound", "", "the only place where the port gets its keys: node GUID of a switch, a colon and the port number, for example 0x0002c90200400001:7")
 	_ = c.MarkFlagRequired("tenant") // it is there
 	return c
@@ -126,7 +126,7 @@ they are gone, and gives the new ones. Whom that cuts off is shown, and asked fo
 unless --yes says so. To undo it, move the ports back: a rollback leaves the owners of ports as they are.
 ` + portHelp
 	c.Flags().BoolVar(&yes, "yes", false, "do not show whom this cuts off, and do not ask")
-	c.Flags().StringVar(&tenant, "tenant", "", "the tenant")
+	c.Flags().StringVar(&tenant, "tenant", "", "the tenant that they go to")
 	c.Flags().StringArrayVar(&into, "into", nil, "a partition of the tenant by name or P_Key, with the membership (default full); as often as needed")
 	_ = c.MarkFlagRequired("tenant") // it is there
 	return c
@@ -163,7 +163,7 @@ func portOffer() *cobra.Command {
 approve, and --into for partitions of its own, or rejects them; you withdraw them with ibwarden approval
 reject. Accepted, they move in one revision, out of all partitions that they are in.
 ` + portHelp
-	c.Flags().StringVar(&tenant, "tenant", "", "the tenant")
+	c.Flags().StringVar(&tenant, "tenant", "", "the tenant that they are offered to")
 	_ = c.MarkFlagRequired("tenant") // it is there
 	return c
 }
