@@ -120,6 +120,8 @@ func TestSilences(t *testing.T) {
 	if id != silenceID(x.Fingerprint) {
 		t.Errorf("the silence is %q", id)
 	}
+	other["id"] = silenceID("0123456789abcdef")
+	s.am(404, "red", "POST", "/silences", other, nil)
 	s.am(200, "red", "GET", "/alerts?silenced=false", nil, &list)
 	if slices.ContainsFunc(list, func(y gettableAlert) bool { return y.Fingerprint == x.Fingerprint }) || len(list) == 0 {
 		t.Errorf("without those with a silence there are %+v", list)
