@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/ibwarden/ibwarden/internal/resource"
@@ -13,31 +14,55 @@ import (
 
 func (a *api) approvals() {
 	type listInput struct{ PageParams }
-	register(a, operation(http.MethodGet, "/approvals", "list-approvals", "Changes of the caller's tenant that wait for a second person; all for the provider"),
+	register(a, operation(http.MethodGet, "/approvals", "list-approvals", "Changes of the caller's tenant that wait for a second person, and offers of ports by it and to it; all for the provider"),
 		func(ctx context.Context, in *listInput) (*Output[List[Approval]], error) {
 			caller := callerOf(ctx)
 			return readList(ctx, a, in.PageParams, func(s *resource.State) []*resource.Approval { return sortedBy(s.Approvals(), approvalID) }, approvalID,
 				func(_ *resource.State, x *resource.Approval) bool { return resource.SeesObject(caller, x) },
-				func(_ *resource.State, x *resource.Approval) Approval { return ApprovalOf(x) })
+				func(_ *resource.State, x *resource.Approval) Approval { return ApprovalOf(x, caller) })
 		})
 	type one struct {
 		WriteParams
 		ID string `path:"id" maxLength:"64"`
 	}
-	end := func(c func(id string) resource.Change) func(context.Context, *one) (*ChangedOutput, error) {
-		return func(ctx context.Context, in *one) (*ChangedOutput, error) {
-			ctx = ending(ctx)
-			r, err := a.do(ctx, &in.WriteParams, c(in.ID), a.matches(ctx, &in.WriteParams, (&resource.Approval{ID: in.ID}).Key()))
-			if err != nil {
-				return nil, err
-			}
-			return a.changed(ctx, r, &in.WriteParams), nil
-		}
+	type approve struct {
+		WriteParams
+		ID   string `path:"id" maxLength:"64"`
+		Body *ApproveBody
 	}
-	register(a, operation(http.MethodPost, "/approvals/{id}/approve", "approve", "Carry out a change that waits; not for who asked for it"),
-		end(func(id string) resource.Change { return resource.Approve{ID: id} }))
-	register(a, operation(http.MethodPost, "/approvals/{id}/reject", "reject", "End a change that waits"),
-		end(func(id string) resource.Change { return resource.Reject{ID: id} }))
+	register(a, operation(http.MethodPost, "/approvals/{id}/approve", "approve", "Carry out a change that waits; not for who asked for it. Ports that were offered go into partitions of the tenant that accepts them"),
+		func(ctx context.Context, in *approve) (*ChangedOutput, error) {
+			c := resource.Approve{ID: in.ID}
+			if in.Body != nil {
+				var err error
+				if c.Into, err = intoOf(in.Body.Into); err != nil {
+					return nil, err
+				}
+			}
+			return a.end(ctx, &in.WriteParams, in.ID, c)
+		})
+	register(a, operation(http.MethodPost, "/approvals/{id}/reject", "reject", "End a change that waits, or an offer of ports"),
+		func(ctx context.Context, in *one) (*ChangedOutput, error) {
+			return a.end(ctx, &in.WriteParams, in.ID, resource.Reject{ID: in.ID})
+		})
+}
+
+// end ends an approval.
+func (a *api) end(ctx context.Context, w *WriteParams, id string, c resource.Change) (*ChangedOutput, error) {
+	r, err := a.do(ctx, w, c, a.matches(ctx, w, (&resource.Approval{ID: id}).Key()))
+	if err != nil {
+		return nil, err
+	}
+	out := a.changed(ctx, r, w)
+	if p := out.Body.Plan; p != nil && !callerOf(ctx).IsProvider() && slices.ContainsFunc(r.Edits, isOffer) {
+		out.Body.Plan = &Plan{Changes: p.Changes} // the numbers are of the tenant's partitions too that offers the ports
+	}
+	return out, nil
+}
+
+func isOffer(e resource.Edit) bool {
+	a, is := e.Before.(*resource.Approval)
+	return is && a.From != ""
 }
 
 func approvalID(a *resource.Approval) string { return a.ID }

@@ -65,6 +65,7 @@ type manager struct {
 	snap *snapshot.Snapshot
 	tell *service.Service
 	hold bool // nothing is carried out
+	lost int  // pairs that every plan says would cease to talk
 }
 
 func (*manager) HoldBack(string, bool) {}
@@ -77,7 +78,9 @@ func (m *manager) SetPolicy(revision uint64, _ *policy.Policy) {
 	}
 }
 func (m *manager) Predict(context.Context, *policy.Policy) (*service.Plan, error) {
-	return &service.Plan{Preview: &preview.Preview{Changes: true}, Text: "something would change\n"}, nil
+	p := &preview.Preview{Changes: true}
+	p.Reach.Lost = m.lost
+	return &service.Plan{Preview: p, Text: "something would change\n"}, nil
 }
 func (m *manager) Snapshot(context.Context) (*snapshot.Snapshot, error) { return m.snap, nil }
 

@@ -6,11 +6,12 @@ import (
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
-// Approval is a change that takes something away and waits for a second person.
+// Approval is a change that takes something away and waits for a second person, or an offer of ports.
 type Approval struct {
 	ID      string    `json:"id"`
-	Tenant  string    `json:"tenant"`
-	By      string    `json:"by" doc:"who asked for it: somebody else has to approve it"`
+	Tenant  string    `json:"tenant" doc:"whose callers approve it"`
+	From    string    `json:"from,omitempty" doc:"of an offer of ports: the tenant that offers them"`
+	By      string    `json:"by,omitempty" doc:"who asked for it: somebody else has to approve it; not of an offer of another tenant"`
 	At      time.Time `json:"at"`
 	Expires time.Time `json:"expires"`
 	Why     string    `json:"why,omitempty"`
@@ -18,9 +19,18 @@ type Approval struct {
 	Words   []string  `json:"words" doc:"what it would do, in sentences"`
 }
 
-// ApprovalOf is a change that waits, for the API.
-func ApprovalOf(a *resource.Approval) Approval {
-	return Approval{a.ID, a.Tenant, a.By, a.At, a.Expires, a.Why, a.Action, append([]string{}, a.Words...)}
+// ApprovalOf is a change that waits, as a caller sees it.
+func ApprovalOf(a *resource.Approval, c resource.Caller) Approval {
+	out := Approval{a.ID, a.Tenant, a.From, a.By, a.At, a.Expires, a.Why, a.Action, append([]string{}, a.Words...)}
+	if !c.IsProvider() && a.From != "" && a.From != c.Tenant {
+		out.By, out.Why = "", ""
+	}
+	return out
+}
+
+// ApproveBody says into which partitions ports go that were offered.
+type ApproveBody struct {
+	Into []MoveInto `json:"into,omitempty" maxItems:"64" doc:"of an offer of ports: partitions of the tenant that accepts them"`
 }
 
 // Pool is a range of GUIDs that the provider gave to a tenant.

@@ -47,14 +47,25 @@ func (b *MoveBody) Change() (resource.MovePorts, error) {
 		return c, err
 	}
 	c.Ports = list
-	for _, j := range b.Into {
+	c.Into, err = intoOf(b.Into)
+	return c, err
+}
+
+func intoOf(list []MoveInto) (into []resource.Joined, err error) {
+	for _, j := range list {
 		k, err := j.PKey.Base()
 		if err != nil {
-			return c, err
+			return nil, err
 		}
-		c.Into = append(c.Into, resource.Joined{PKey: k, Membership: j.Membership.Value(), Index0: j.Index0})
+		into = append(into, resource.Joined{PKey: k, Membership: j.Membership.Value(), Index0: j.Index0})
 	}
-	return c, nil
+	return into, nil
+}
+
+// OfferBody offers ports to a tenant.
+type OfferBody struct {
+	Tenant string `json:"tenant" minLength:"1" maxLength:"40"`
+	Ports  []GUID `json:"ports" minItems:"1" maxItems:"10000"`
 }
 
 // Change is the change that the body asks for.

@@ -82,7 +82,7 @@ func TestObjects(t *testing.T) {
 	if got := TenantOf(s.State, storetest.By(resource.Provider), s.Tenant(resource.Provider)); got.Keys != nil {
 		t.Errorf("the provider has the keys %+v", got.Keys)
 	}
-	a := ApprovalOf(&resource.Approval{ID: "a", Tenant: "red", By: "me", Why: "so", Action: "delete", Words: nil})
+	a := ApprovalOf(&resource.Approval{ID: "a", Tenant: "red", By: "me", Why: "so", Action: "delete", Words: nil}, resource.Caller{Tenant: "red"})
 	if a.ID != "a" || a.Tenant != "red" || a.By != "me" || a.Why != "so" || a.Action != "delete" || a.Words == nil {
 		t.Errorf("%+v", a)
 	}

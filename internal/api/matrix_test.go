@@ -49,6 +49,7 @@ var matrix = map[string]struct {
 	"list-ports":                {"/ports", "", "401 401 200 200 200 200 200 200"},
 	"get-port":                  {"/ports/HOST", "", "401 401 200 200 404 200 200 200"},
 	"move-ports":                {"/ports/move?dry_run=true", `{"tenant":"red","ports":["FREE"]}`, "401 401 403 403 403 200 200 200"},
+	"offer-ports":               {"/ports/offer?dry_run=true", `{"tenant":"none","ports":["HOST"]}`, "401 401 403 200 404 404 404 404"},
 	"assign-ports":              {"/ports/assign?dry_run=true", `{"tenant":"red","ports":[{"guid":"FREE"}]}`, "401 401 403 403 403 200 200 200"},
 	"release-ports":             {"/ports/release?dry_run=true", `{"ports":["HOST"]}`, "401 401 403 403 403 200 200 200"},
 	"refuse-member":             {"/partitions/0x0100/members/HOST/refuse", "", "401 401 403 404 404 404 404 404"},

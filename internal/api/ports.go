@@ -73,6 +73,7 @@ func (a *api) ports() {
 			})
 		})
 	a.portWrites()
+	a.offer()
 }
 
 func (a *api) portWrites() {
@@ -120,6 +121,21 @@ func (a *api) portWrites() {
 				return nil, err
 			}
 			return a.changePorts(ctx, &in.WriteParams, c, portKeys(c.Ports, func(g ib.PortGUID) ib.PortGUID { return g }))
+		})
+}
+
+func (a *api) offer() {
+	type input struct {
+		WriteParams
+		Body OfferBody
+	}
+	register(a, operation(http.MethodPost, "/ports/offer", "offer-ports", "Offer ports of the caller's tenant to another tenant, who approves it, into partitions of his, or rejects it: then they move in one revision"),
+		func(ctx context.Context, in *input) (*ChangedOutput, error) {
+			list, err := Ports(in.Body.Ports)
+			if err != nil {
+				return nil, err
+			}
+			return a.changePorts(ctx, &in.WriteParams, resource.OfferPorts{Tenant: in.Body.Tenant, Ports: list}, portKeys(list, func(g ib.PortGUID) ib.PortGUID { return g }))
 		})
 }
 

@@ -75,7 +75,7 @@ func (a *api) tokens() {
 	type remove struct {
 		WriteParams
 		ID       string `path:"id" maxLength:"40"`
-		KeepMade bool   `query:"keep_made" doc:"leave the tokens that were made with it, which end otherwise"`
+		KeepMade bool   `query:"keep_made" doc:"leave the tokens that were made with it and the offers of ports, which end otherwise"`
 	}
 	register(a, operation(http.MethodDelete, "/tokens/{id}", "delete-token", "End a token, and those that were made with it"),
 		func(ctx context.Context, in *remove) (*ChangedOutput, error) {

@@ -130,9 +130,9 @@ func (a *api) changed(ctx context.Context, r *service.Result, w *WriteParams) *C
 		return out
 	}
 	out.Body.Follow = Prefix + "/revisions/" + strconv.FormatUint(out.Body.Revision, 10)
-	for _, key := range r.Keys {
-		if kind, id, _ := cut(key); kind == string(resource.KindApproval) && !ended(ctx) {
-			out.Body.Approval, out.Body.Outcome = id, nil
+	for _, e := range r.Edits {
+		if waits, is := e.After.(*resource.Approval); is {
+			out.Body.Approval, out.Body.Outcome = waits.ID, nil
 			out.Status = http.StatusAccepted
 		}
 	}
@@ -141,11 +141,3 @@ func (a *api) changed(ctx context.Context, r *service.Result, w *WriteParams) *C
 	}
 	return out
 }
-
-type endsKey struct{}
-
-// ending marks a request that ends an approval, so that it is not taken for one that
-// makes one.
-func ending(ctx context.Context) context.Context { return context.WithValue(ctx, endsKey{}, true) }
-
-func ended(ctx context.Context) bool { return ctx.Value(endsKey{}) != nil }

@@ -3,7 +3,6 @@ package resource
 import (
 	"cmp"
 	"fmt"
-	"slices"
 )
 
 // hold makes an approval of a change that takes something away, in place of the
@@ -15,15 +14,14 @@ func (d *draft) hold() error {
 	}
 	waiting, size := 0, len(data)
 	for _, a := range d.approvals {
-		if a.Tenant == d.By.Tenant {
+		if a.Tenant == d.By.Tenant && a.From == "" { // others cannot fill it with offers
 			waiting++
 			size += len(a.Change)
 		}
 	}
-	id := cmp.Or(d.ID, fmt.Sprintf("a%d", d.LastFor(d.By)+1))
-	if d.ID == "" && !d.By.IsProvider() {
-		id = d.By.Tenant + "-" + id // each tenant counts by itself
-	}
+	words := few(d.words)
+	d.revert()
+	id := d.approvalID()
 	switch {
 	case waiting >= ApprovalsMax:
 		return refuse(OverQuota, "", "tenant %s has %d changes that wait for a second person: want at most %d", d.By.Tenant, waiting, ApprovalsMax)
@@ -32,11 +30,6 @@ func (d *draft) hold() error {
 	case d.approvals[id] != nil:
 		return refuse(Exists, "id", "there is an approval %s", id)
 	}
-	words := d.words
-	if n := len(words); n > ApprovalWordsMax {
-		words = append(slices.Clone(words[:ApprovalWordsMax]), fmt.Sprintf("and %d more", n-ApprovalWordsMax))
-	}
-	d.revert()
 	a := &Approval{
 		ID: id, Tenant: d.By.Tenant, By: d.By.Name, Maker: d.maker(d.By), Keys: d.By.Keys, At: d.At, Expires: d.At.Add(ApprovalLife), Why: d.Why,
 		Action: d.Change.Action(), Change: data, Words: words, Seen: d.Seen, Revision: d.last,
@@ -46,12 +39,23 @@ func (d *draft) hold() error {
 	return nil
 }
 
+// approvalID names the approval that a change makes.
+func (d *draft) approvalID() string {
+	id := cmp.Or(d.ID, fmt.Sprintf("a%d", d.LastFor(d.By)+1))
+	if d.ID == "" && !d.By.IsProvider() {
+		id = d.By.Tenant + "-" + id // each tenant counts by itself
+	}
+	return id
+}
+
 // Approve carries out a change that waits. The caller who asked for it cannot approve it,
 // nor can a token that they made, or that the maker of their token made. The change is
 // planned again, with the rights of the caller who asked, and removes nothing that has
-// changed since.
+// changed since. An offer of ports is approved by the tenant that it is made to.
 type Approve struct {
 	ID string `json:"id"`
+	// Into are the partitions of that tenant in which the ports are from then on.
+	Into []Joined `json:"into,omitempty"`
 }
 
 func (Approve) Action() string { return "approve" }
@@ -63,11 +67,15 @@ func (c Approve) plan(d *draft) error {
 	}
 	by := d.By
 	switch {
+	case !d.acts(a.Tenant):
+		return refuse(Forbidden, "id", "%s waits for the tenant to which the ports are offered", a.ID)
 	case !d.At.Before(a.Expires):
 		return refuse(Conflict, "id", "%s expired at %s: ask again", a.ID, a.Expires.UTC().Format("2006-01-02 15:04"))
-	case by.Tenant == a.Tenant && (by.Name == a.By || d.maker(by) == a.Maker || d.maker(by) == a.By || by.Name == a.Maker),
+	case (by.Tenant == a.Tenant || by.Tenant == a.From) && (by.Name == a.By || d.maker(by) == a.Maker || d.maker(by) == a.By || by.Name == a.Maker),
 		isPerson(by.Name) && identity(by.Name) == identity(a.By): // whomever he acts for, and whatever he is called by now
 		return refuse(Forbidden, "id", "%s was asked for by %s: want the approval of another person", a.ID, a.By)
+	case len(c.Into) > 0 && a.From == "":
+		return refuse(Invalid, "into", "%s is no offer of ports", a.ID)
 	}
 	change, err := DecodeChange(a.Change)
 	if err != nil {
@@ -76,6 +84,14 @@ func (c Approve) plan(d *draft) error {
 	switch change.(type) {
 	case Approve, Reject:
 		return refuse(Conflict, "id", "%s is no change that can wait", change.Action())
+	}
+	if a.From != "" {
+		if err := d.accept(a, change, c.Into); err != nil {
+			return err
+		}
+		d.remove(a.Key())
+		d.say(a.Key(), "tenant %s accepts what tenant %s offered, as %s", a.Tenant, a.From, a.ID)
+		return nil
 	}
 	d.By, d.Seen, d.approved = Caller{Name: a.By, Tenant: a.Tenant, Keys: a.Keys}, a.Seen, a
 	err = change.plan(d)
@@ -88,7 +104,8 @@ func (c Approve) plan(d *draft) error {
 	return nil
 }
 
-// Reject ends a change that waits. The caller who asked for it may reject it too.
+// Reject ends a change that waits. The caller who asked for it may reject it too, and who
+// offers ports an offer.
 type Reject struct {
 	ID string `json:"id"`
 }
@@ -101,6 +118,10 @@ func (c Reject) plan(d *draft) error {
 		return err
 	}
 	d.remove(a.Key())
+	if a.From != "" {
+		d.say(a.Key(), "%s, by which tenant %s offered ports to tenant %s, is rejected", a.ID, a.From, a.Tenant)
+		return nil
+	}
 	d.say(a.Key(), "%s by %s is rejected by %s", a.Action, a.By, d.By.Name)
 	return nil
 }
@@ -108,7 +129,7 @@ func (c Reject) plan(d *draft) error {
 // approval is a change that waits, if the caller may see it.
 func (d *draft) approval(id string) (*Approval, error) {
 	a := d.approvals[id]
-	if a == nil || !d.acts(a.Tenant) {
+	if a == nil || !d.acts(a.Tenant) && d.By.Tenant != a.From {
 		return nil, refuse(NotFound, "id", "no approval %q", id)
 	}
 	return a, nil

@@ -155,7 +155,7 @@ func SeesObject(c Caller, o Object) bool {
 	case *Pool:
 		return !bound && (all || o.Owner == c.Tenant)
 	case *Approval:
-		return !bound && (all || o.Tenant == c.Tenant)
+		return !bound && (all || o.Tenant == c.Tenant || o.From != "" && o.From == c.Tenant)
 	case *Acknowledgement:
 		return !bound && (all || o.Tenant == c.Tenant)
 	case *Partition:

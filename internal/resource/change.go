@@ -220,9 +220,10 @@ func (d *draft) fresh(k ib.PKeyBase) error {
 }
 
 // unchanged refuses to carry out an approved change on an object that changed after
-// it was asked for: who approved it may not have seen that.
+// it was asked for: who approved it may not have seen that. Ports that were offered leave
+// all partitions, and nobody was shown which.
 func (d *draft) unchanged(key string) error {
-	if d.approved != nil && d.revisions[key] > d.approved.Revision {
+	if d.approved != nil && d.approved.From == "" && d.revisions[key] > d.approved.Revision {
 		return refuse(Stale, "", "%s changed in revision %d, after revision %d when %s asked for this: ask again", key, d.NumberFor(d.By, d.revisions[key]), d.NumberFor(d.By, d.approved.Revision), d.approved.By)
 	}
 	return nil

@@ -109,6 +109,7 @@ func decisions() (list []resource.Change) {
 		assign("red", resource.Port{GUID: 6, Switch: 0x51, SwitchPort: 8}), assign("red", resource.Port{GUID: 6, Switch: 0x51}), assign("red", resource.Port{GUID: 6, SwitchPort: 3}), assign("red", resource.Port{GUID: 6, Switch: 0x51, SwitchPort: 254}), assign("red", resource.Port{GUID: 6, Switch: 0x51, SwitchPort: 255}), assign("red", resource.Port{GUID: 4}),
 		resource.ReleasePorts{Ports: []ib.PortGUID{1}}, resource.ReleasePorts{Ports: []ib.PortGUID{2, 4}}, resource.ReleasePorts{Ports: []ib.PortGUID{6}}, resource.ReleasePorts{}, resource.ReleasePorts{Ports: []ib.PortGUID{0x1005}},
 		resource.MovePorts{Tenant: "blue", Ports: []ib.PortGUID{1, 0x1005}, Into: into(0x200)}, resource.MovePorts{Tenant: "red", Ports: []ib.PortGUID{1}, Into: into(0x100)}, resource.MovePorts{Tenant: resource.Provider, Ports: []ib.PortGUID{2}, Into: into(0x50)},
+		resource.OfferPorts{Tenant: "blue", Ports: []ib.PortGUID{1, 0x1005}}, resource.OfferPorts{Tenant: "red", Ports: []ib.PortGUID{1}}, resource.OfferPorts{Tenant: resource.Provider, Ports: []ib.PortGUID{2}}, resource.OfferPorts{Tenant: "none", Ports: []ib.PortGUID{1}}, resource.OfferPorts{Tenant: "red", Ports: []ib.PortGUID{9}}, resource.OfferPorts{Tenant: "blue"},
 	)
 	pool := func(tenant string, first, last ib.PortGUID) resource.AssignPool {
 		return resource.AssignPool{Tenant: tenant, First: first, Last: last}

@@ -13,7 +13,7 @@ var changes = func() map[string]reflect.Type {
 	list := map[string]reflect.Type{}
 	for _, c := range []Change{
 		PutTenant{}, DeleteTenant{}, PutToken{}, DeleteToken{}, PutFile{}, PutPartition{}, DeletePartition{}, SetMembers{}, RemoveMembers{},
-		AmendPartition{}, Consent{}, Refuse{}, AssignPorts{}, ReleasePorts{}, MovePorts{}, AssignPool{}, ReleasePool{}, ReturnPorts{}, Approve{}, Reject{}, Trim{}, Rollback{}, DrainSwitch{}, UndrainSwitch{}, AcknowledgeAlarm{},
+		AmendPartition{}, Consent{}, Refuse{}, AssignPorts{}, ReleasePorts{}, MovePorts{}, OfferPorts{}, AssignPool{}, ReleasePool{}, ReturnPorts{}, Approve{}, Reject{}, Trim{}, Rollback{}, DrainSwitch{}, UndrainSwitch{}, AcknowledgeAlarm{},
 	} {
 		list[c.Action()] = reflect.TypeOf(c)
 	}

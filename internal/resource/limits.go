@@ -27,6 +27,9 @@ const (
 	// ApprovalsMax is the most changes of one tenant that wait for a second person,
 	// the provider's too.
 	ApprovalsMax = 1000
+	// OffersMax is the most offers of ports of one tenant that wait for others, the
+	// provider's too.
+	OffersMax = 100
 	// ApprovalLife is how long a change waits for a second person.
 	ApprovalLife = 7 * 24 * time.Hour
 	// ApprovalSizeMax bounds the changes of one tenant that wait, together, in bytes

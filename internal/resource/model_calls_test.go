@@ -131,14 +131,22 @@ func (c *caller) request(s *resource.State, at time.Time) resource.Request {
 	}
 	if len(c.waiting) > 0 && c.IntN(8) == 0 {
 		// Somebody who could be asked.
-		id := choose(c.Rand, slices.Sorted(maps.Keys(c.waiting))...)
+		ids := slices.Sorted(maps.Keys(c.waiting))
+		if offers := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return c.waiting[id].from == "" }); len(offers) > 0 && c.IntN(2) == 0 {
+			ids = offers
+		}
+		id := choose(c.Rand, ids...)
 		for range 8 {
 			if r.By.Tenant == c.waiting[id].tenant {
 				break
 			}
 			r.By = c.by(s, at)
 		}
-		r.Change = resource.Approve{ID: id}
+		x := resource.Approve{ID: id}
+		if c.waiting[id].from != "" || c.IntN(20) == 0 {
+			x.Into = c.into(r.By.Tenant)
+		}
+		r.Change = x
 		return r
 	}
 	n := c.IntN(100)
@@ -165,8 +173,10 @@ func (c *caller) change(tenant string, n int) resource.Change {
 		return p
 	case n < 16:
 		return resource.DeletePartition{PKey: k}
-	case n < 40:
+	case n < 33:
 		return resource.SetMembers{PKey: k, Members: c.members(tenant), All: c.IntN(5) == 0, NoRequests: c.IntN(8) == 0}
+	case n < 40:
+		return c.offers(tenant)
 	case n < 44:
 		return c.amend(tenant)
 	case n < 52:

@@ -58,6 +58,7 @@ type port struct {
 
 type waits struct {
 	by, maker, tenant string
+	from              string // who offers ports; then the change is MovePorts to tenant
 	keys              resource.KeyRange
 	expires           time.Time
 	change            resource.Change
@@ -305,6 +306,24 @@ func (m *model) keys(g ib.PortGUID) map[ib.PKeyBase]policy.Membership {
 	return out
 }
 
+// waitSeen reports whether somebody may know of what waits.
+func waitSeen(tenant string, keys resource.KeyRange, w waits) bool {
+	return keys.First == 0 && (tenant == "provider" || tenant == w.tenant || w.from != "" && tenant == w.from)
+}
+
+// portRev is when it was last said whose a port is.
+func (m *model) portRev(g ib.PortGUID) uint64 {
+	if p, said := m.ports[g]; said {
+		return p.rev
+	}
+	for _, p := range m.pools {
+		if p.first <= g && g <= p.last {
+			return p.rev
+		}
+	}
+	return 0
+}
+
 // commit enters what try made, under the next revision.
 func (m *model) commit(n *model, tenant string, at time.Time) {
 	old := m.copy()
@@ -322,7 +341,8 @@ func (m *model) commit(n *model, tenant string, at time.Time) {
 		}
 	}
 	for _, x := range m.mems {
-		if was := old.mem(x.k, x.port); was == nil || *was != x {
+		// A port that moved to the owner of a partition in which it was is in it by another consent.
+		if was := old.mem(x.k, x.port); was == nil || *was != x || old.owner(x.port) != m.owner(x.port) {
 			m.memRev[slot{x.k, x.port}], m.touched[x.k] = m.rev, m.rev
 		}
 	}

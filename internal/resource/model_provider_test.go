@@ -156,7 +156,7 @@ func (a *attempt) deleteTenant(c resource.DeleteTenant) {
 		}
 	}
 	for id, w := range a.waiting {
-		if w.tenant == c.Name {
+		if w.tenant == c.Name || w.from == c.Name {
 			delete(a.waiting, id)
 		}
 	}

@@ -1,6 +1,7 @@
 package resource_test
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"time"
@@ -21,6 +22,7 @@ type attempt struct {
 	known  map[ib.PortGUID]bool
 	why    map[resource.Reason]bool
 	takes  bool
+	made   bool // an offer
 	// since is when a change was asked for that is carried out now; 0: not so.
 	since   uint64
 	history map[uint64]*model
@@ -64,12 +66,15 @@ func (m *model) try(r resource.Request, known map[ib.PortGUID]bool, history map[
 	if len(a.why) > 0 {
 		return nil, a.why, false
 	}
+	if offer, is := r.Change.(resource.OfferPorts); is && !t.ApproveRemovals {
+		a.offered(offer, waits{by: r.By.Name, maker: m.maker(r.By)}, r.ID)
+	}
 	if _, second := r.Change.(resource.Approve); a.takes && t.ApproveRemovals && !second {
 		n := m.copy()
 		n.waiting[r.ID] = waits{by: r.By.Name, maker: m.maker(r.By), tenant: t.Name, keys: r.By.Keys, expires: r.At.Add(7 * 24 * time.Hour), change: r.Change, seen: r.Seen, rev: m.rev}
 		return n, nil, true
 	}
-	return a.model, nil, false
+	return a.model, nil, a.made
 }
 
 func (m *model) maker(c resource.Caller) string {
@@ -116,8 +121,10 @@ func (a *attempt) change(c resource.Change) {
 		a.dropToken(c.ID, c.KeepMade)
 	case resource.Approve:
 		a.approve(c)
+	case resource.OfferPorts:
+		a.offer(c)
 	case resource.Reject:
-		if w, is := a.waiting[c.ID]; !is || !a.acts(w.tenant) {
+		if w, is := a.waiting[c.ID]; !is || !waitSeen(a.by.Tenant, resource.KeyRange{}, w) {
 			a.no(resource.NotFound)
 		}
 		delete(a.waiting, c.ID)
@@ -520,6 +527,7 @@ func (a *attempt) putToken(c resource.PutToken) {
 func (a *attempt) dropToken(id string, keep bool) {
 	by := a.tokens[id].by
 	delete(a.tokens, id)
+	maps.DeleteFunc(a.waiting, func(_ string, w waits) bool { return !keep && w.from != "" && w.by == id })
 	for made, t := range a.tokens {
 		switch {
 		case t.by != id:
@@ -534,22 +542,37 @@ func (a *attempt) dropToken(id string, keep bool) {
 
 func (a *attempt) approve(c resource.Approve) {
 	w, is := a.waiting[c.ID]
-	if !is || !a.acts(w.tenant) {
+	if !is || !waitSeen(a.by.Tenant, resource.KeyRange{}, w) {
 		a.no(resource.NotFound)
 		return
+	}
+	if !a.acts(w.tenant) {
+		a.no(resource.Forbidden)
+		return
+	}
+	if w.from == "" && len(c.Into) > 0 {
+		a.no(resource.Invalid)
 	}
 	if !a.req.At.Before(w.expires) {
 		a.no(resource.Conflict)
 		return
 	}
 	mine := []string{a.by.Name, a.maker(a.by)}
-	if a.by.Tenant == w.tenant && (slices.Contains(mine, w.by) || slices.Contains(mine, w.maker)) {
+	if (a.by.Tenant == w.tenant || a.by.Tenant == w.from) && (slices.Contains(mine, w.by) || slices.Contains(mine, w.maker)) {
 		a.no(resource.Forbidden)
+		return
+	}
+	if w.from != "" {
+		a.accept(w, c.Into)
+		delete(a.waiting, c.ID)
 		return
 	}
 	by := a.by
 	a.by, a.req.Seen, a.since = resource.Caller{Name: w.by, Tenant: w.tenant, Keys: w.keys}, w.seen, w.rev
 	a.change(w.change)
+	if offer, is := w.change.(resource.OfferPorts); is {
+		a.offered(offer, w, a.req.ID)
+	}
 	a.by = by
 	delete(a.waiting, c.ID)
 }

@@ -69,7 +69,7 @@ func (r *run) rare(least int) (out []string) {
 	for _, reason := range []resource.Reason{resource.Invalid, resource.Forbidden, resource.NotFound, resource.Exists, resource.OverQuota, resource.TooFast, resource.Stale, resource.Conflict} {
 		note("refused as "+string(reason), r.reasons[reason])
 	}
-	for _, what := range []string{"held", "approved", "waiting", "shared", "lent"} {
+	for _, what := range []string{"held", "approved", "accepted", "accepted into a partition", "waiting", "shared", "lent"} {
 		note(what, r.done[what])
 	}
 	return out
@@ -149,8 +149,12 @@ func (r *run) call(step int, req resource.Request) {
 	if held {
 		r.done["held"]++
 	}
-	if action == (resource.Approve{}).Action() {
+	if c, is := req.Change.(resource.Approve); is {
 		r.done["approved"]++
+		if r.model.waiting[c.ID].from != "" {
+			r.done["accepted"]++
+			r.done["accepted into a partition"] += min(1, len(c.Into))
+		}
 	}
 	r.done[action]++
 	r.state.Commit(diff, r.state.Last()+1, req.By, req.At)
@@ -169,12 +173,12 @@ func (r *run) leaks(req resource.Request, diff resource.Diff, err error, fail fu
 	if req.By.Tenant == "provider" {
 		return
 	}
-	told := strings.Join(diff.Words, "\n")
+	told, named := strings.Join(diff.WordsFor(req.By), "\n"), r.named(req.By, req.Change)
 	if err != nil {
 		told = err.Error()
 	}
 	for _, name := range r.calls.tenantNames[1:] {
-		if name != req.By.Tenant && strings.Contains(told, name) {
+		if name != req.By.Tenant && strings.Contains(told, name) && !slices.Contains(named, name) {
 			fail("it tells of %s: %s", name, told)
 		}
 	}
@@ -291,6 +295,7 @@ func (r *run) compareSights(step int) {
 			for _, p := range r.model.parts {
 				got, want = append(got, fmt.Sprint("part", p.k, r.state.TakesPart(by, p.k))), append(want, fmt.Sprint("part", p.k, r.model.takesPart(tenant, keys, p.k)))
 			}
+			r.compareWaits(step, by)
 			if slices.Sort(got); !slices.Equal(got, sorted(want)) {
 				r.Errorf("seed %d, step %d: %s (%v) sees %q: the model says %q", r.seed, step, tenant, keys, got, want)
 			}

@@ -209,10 +209,14 @@ type Removed struct {
 	At    time.Time `json:"at"`
 }
 
-// Approval is a change that takes something away and waits for a second person.
+// Approval is a change that takes something away and waits for a second person, or an offer of
+// ports, which waits for the tenant to which they are offered.
 type Approval struct {
-	ID     string `json:"id"`
+	ID string `json:"id"`
+	// Tenant is whose callers approve it; of an offer there may be no such tenant.
 	Tenant string `json:"tenant"`
+	// From is the tenant that offers ports; empty for what is no offer.
+	From string `json:"from,omitempty"`
 	// By is the caller who asked for it, Maker who answers for him (Token.Maker).
 	By    string `json:"by"`
 	Maker string `json:"maker"`

@@ -301,7 +301,7 @@ func someChanges(at time.Time) []resource.Change {
 		resource.RemoveMembers{PKey: 5, Ports: []ib.PortGUID{1, 2}, DeleteEmptied: true}, resource.Consent{PKey: 5, Port: 1, Membership: policy.Limited, Index0: true},
 		resource.AmendPartition{PKey: 5, Make: &part, Name: "n", Set: []resource.Member{m}, Remove: []ib.PortGUID{3}, RemoveHosts: []string{"h"}, Empty: true},
 		resource.Refuse{PKey: 5, Port: 1}, resource.AssignPorts{Tenant: "red", Ports: []resource.Port{{GUID: 1, Switch: 2, SwitchPort: 3}}}, resource.ReleasePorts{Ports: []ib.PortGUID{1}}, resource.MovePorts{Tenant: "red", Ports: []ib.PortGUID{1}, Into: []resource.Joined{{PKey: 5, Membership: policy.Full, Index0: true}}},
-		resource.AssignPool{Tenant: "red", First: 1, Last: 2}, resource.ReleasePool{First: 1}, resource.Approve{ID: "x"}, resource.Reject{ID: "x"}, resource.Trim{}, resource.ReturnPorts{},
+		resource.AssignPool{Tenant: "red", First: 1, Last: 2}, resource.ReleasePool{First: 1}, resource.OfferPorts{Tenant: "red", Ports: []ib.PortGUID{1}}, resource.Approve{ID: "x"}, resource.Approve{ID: "x", Into: []resource.Joined{{PKey: 5, Membership: policy.Limited, Index0: true}}}, resource.Reject{ID: "x"}, resource.Trim{}, resource.ReturnPorts{},
 		resource.DrainSwitch{Drain: resource.Drain{Switch: 1, Name: "spine"}}, resource.UndrainSwitch{Switch: 1}, resource.AcknowledgeAlarm{Alarm: "0123456789abcdef", Title: "leaf", Note: "a fan", Until: at},
 		resource.Rollback{To: 5, Tenant: "red", Target: []resource.Target{{Key: part.Key(), Object: &part}, {Key: resource.PartitionKey(6)}}},
 	}

@@ -162,7 +162,9 @@ func (s *State) Touches(d Diff) []string {
 	for _, e := range d.Edits {
 		for _, o := range []Object{e.Before, e.After} {
 			for _, t := range s.Concerns(o) {
-				set[t] = true
+				if t != Nobody {
+					set[t] = true
+				}
 			}
 			if p, is := o.(*Partition); is {
 				for t := range s.shared[p.PKey] {
@@ -304,7 +306,10 @@ func (s *State) Waiting(tenant string) []*Member {
 // File is the policy file that was applied, or nil.
 func (s *State) File() *File { return s.written.file }
 
-// Concerns are the tenants who may see an edit of an object, besides the provider.
+// Nobody stands in Concerns for a tenant that is not there. No tenant has the name.
+const Nobody = "?"
+
+// Concerns are the tenants who may see an edit of an object, besides the provider; empty names are none.
 func (s *State) Concerns(o Object) []string {
 	switch o := o.(type) {
 	case *Tenant:
@@ -322,7 +327,13 @@ func (s *State) Concerns(o Object) []string {
 	case *Removed:
 		return []string{o.Owner}
 	case *Approval:
-		return []string{o.Tenant}
+		switch {
+		case o.From == "":
+			return []string{o.Tenant}
+		case s.tenants[o.Tenant] == nil: // for the owner it is as if there were
+			return []string{Nobody, o.From}
+		}
+		return []string{o.Tenant, o.From}
 	case *Acknowledgement:
 		return []string{o.Tenant}
 	}

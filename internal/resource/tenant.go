@@ -111,7 +111,7 @@ func (c DeleteTenant) plan(d *draft) error {
 		d.remove(t.Key())
 	}
 	for _, a := range d.Approvals() {
-		if a.Tenant == c.Name {
+		if a.Tenant == c.Name || a.From == c.Name {
 			d.remove(a.Key())
 		}
 	}
@@ -165,8 +165,8 @@ func (c PutToken) plan(d *draft) error {
 	return nil
 }
 
-// DeleteToken ends a token, and those that were made with it, and with these: a thief made
-// some. KeepMade leaves them, as made by who made the token.
+// DeleteToken ends a token, and those that were made with it, and with these, and the offers of ports
+// of all of them: a thief made some. KeepMade leaves both, the tokens as made by who made the token.
 type DeleteToken struct {
 	ID       string `json:"id"`
 	KeepMade bool   `json:"keep_made,omitempty"`
@@ -185,7 +185,9 @@ func (c DeleteToken) plan(d *draft) error {
 	}
 	d.remove(t.Key())
 	d.say(t.Key(), "token %s of tenant %s is deleted", t.ID, t.Tenant)
+	ended := map[string]bool{}
 	for by := []string{t.ID}; len(by) > 0; by = by[1:] {
+		ended[by[0]] = true
 		for _, x := range made[by[0]] {
 			if kept := *x; c.KeepMade {
 				kept.By = t.By
@@ -196,6 +198,12 @@ func (c DeleteToken) plan(d *draft) error {
 			d.remove(x.Key())
 			d.say(x.Key(), "token %s of tenant %s, which %s made, is deleted with it", x.ID, x.Tenant, by[0])
 			by = append(by, x.ID)
+		}
+	}
+	for _, a := range d.Approvals() {
+		if a.From != "" && ended[a.By] && !c.KeepMade {
+			d.remove(a.Key())
+			d.say(a.Key(), "%s, by which %s offered ports, is ended with it", a.ID, a.By)
 		}
 	}
 	return nil

@@ -178,7 +178,11 @@ func (w *drawn) change() resource.Change {
 		return resource.Refuse{PKey: w.pkey(), Port: w.guid()}
 	case 15:
 		if list := w.Approvals(); len(list) > 0 {
-			return pick[resource.Change](w.Rand, resource.Approve{ID: list[0].ID}, resource.Approve{ID: list[0].ID}, resource.Reject{ID: list[0].ID})
+			yes := resource.Approve{ID: list[0].ID}
+			if list[0].From != "" && w.IntN(2) == 0 {
+				yes.Into = []resource.Joined{{PKey: w.pkey(), Membership: pick(w.Rand, policy.Full, policy.Limited)}}
+			}
+			return pick[resource.Change](w.Rand, yes, yes, resource.Reject{ID: list[0].ID})
 		}
 		return resource.Approve{ID: "none"}
 	case 16:
@@ -196,6 +200,8 @@ func (w *drawn) change() resource.Change {
 		c := resource.NewRollback(to, pick(w.Rand, "", "", w.by.Tenant, w.name()), later)
 		c.Owners = w.IntN(3) == 0
 		return c
+	case 19:
+		return resource.OfferPorts{Tenant: w.name(), Ports: w.guids()}
 	}
 	return resource.SetMembers{PKey: w.pkey(), Members: w.members(), All: w.IntN(6) == 0, NoRequests: w.IntN(8) == 0}
 }

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -193,7 +194,14 @@ func (s *Service) plan(r *Request, now time.Time) (diff resource.Diff, err error
 		}
 		r.Change = change
 	}
-	diff, err = s.state.Plan(resource.Request{Change: r.Change, By: r.By, At: now, Why: r.Why, Seen: seen, Refused: refused, Proved: s.proved, Fabric: s.fabric()})
+	id := ""
+	switch r.Change.(type) {
+	case resource.OfferPorts, resource.Approve: // another tenant sees it: it may not count the changes of this one
+		if id = "offer"; !r.DryRun {
+			id += "-" + hex.EncodeToString(randomBytes(6))
+		}
+	}
+	diff, err = s.state.Plan(resource.Request{Change: r.Change, By: r.By, At: now, Why: r.Why, Seen: seen, Refused: refused, Proved: s.proved, ID: id, Fabric: s.fabric()})
 	if changed.Err != nil && (err != nil || len(diff.Edits) > 0) {
 		return resource.Diff{}, changed.Err // also where it could not be made: he is told no more than before
 	}
@@ -202,7 +210,7 @@ func (s *Service) plan(r *Request, now time.Time) (diff resource.Diff, err error
 
 // resultOf is the result of a request before it is stored; its caller holds write.
 func (s *Service) resultOf(of *Request, last uint64, d resource.Diff) *Result {
-	r := resultOf(last, d)
+	r := resultOf(last, d, of.By)
 	if len(d.Edits) == 0 && of.Touched != nil {
 		s.mu.RLock()
 		defer s.mu.RUnlock()
@@ -211,8 +219,8 @@ func (s *Service) resultOf(of *Request, last uint64, d resource.Diff) *Result {
 	return r
 }
 
-func resultOf(last uint64, d resource.Diff) *Result {
-	r := &Result{Revision: last, Words: append([]string{}, d.Words...), Edits: d.Edits}
+func resultOf(last uint64, d resource.Diff, by resource.Caller) *Result {
+	r := &Result{Revision: last, Words: append([]string{}, d.WordsFor(by)...), Edits: d.Edits}
 	for _, e := range d.Edits {
 		r.Keys = append(r.Keys, e.Key)
 	}
@@ -235,6 +243,9 @@ func (s *Service) enter(d resource.Diff, revision uint64, by resource.Caller, no
 func (s *Service) commit(last uint64, record Record, d resource.Diff) (c store.Commit, err error) {
 	c = store.Commit{Epoch: s.epoch, After: last}
 	record.Words = d.Words
+	if told := d.WordsFor(resource.Caller{Name: record.By, Tenant: record.Tenant}); len(told) < len(d.Words) {
+		record.Told = told
+	}
 	for _, e := range d.Edits {
 		edit := Edit{Key: e.Key}
 		if e.Before != nil {

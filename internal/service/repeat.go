@@ -90,6 +90,9 @@ func (s *Service) again(ctx context.Context, r Request, digest string) (*Result,
 		return nil, ErrRepeat // the store is not the one that the key was kept in
 	}
 	result.Words, result.Outcome = record.Words, record.Outcome
+	if record.Told != nil {
+		result.Words = record.Told
+	}
 	for _, e := range record.Edits {
 		edit := resource.Edit{Key: e.Key}
 		if edit.Before, err = object(e.Key, e.Before); err == nil {

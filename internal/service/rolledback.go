@@ -274,5 +274,5 @@ func (s *Service) AcceptRestored(ctx context.Context, r Request) (*Result, error
 	s.mu.Unlock()
 	s.enter(diff, done.Revision, r.By, now)
 	s.release()
-	return resultOf(done.Revision, diff), s.sawCommit(&c, done)
+	return resultOf(done.Revision, diff, manager), s.sawCommit(&c, done)
 }

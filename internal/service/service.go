@@ -95,6 +95,8 @@ type Record struct {
 	Words  []string        `json:"words"`
 	Change json.RawMessage `json:"change"`
 	Edits  []Edit          `json:"edits"`
+	// Told are the words for who made it, if he may not see all of them.
+	Told []string `json:"told,omitempty"`
 	// Concerns are the tenants who may see the revision besides the provider.
 	Concerns []string `json:"concerns"`
 	Outcome  *Outcome `json:"outcome,omitempty"`

@@ -57,6 +57,8 @@ func TestParts(t *testing.T) {
 		{`steps.giveSteps('blue', [list.list[0], list.list[3]], render, p => p === list.list[0] ? 'full' : 'limited').map(s => [s.body.ports.length, s.body.into])`,
 			`[[1, [{"pkey": "0x0200", "membership": "full"}]], [1, [{"pkey": "0x0200", "membership": "limited"}]]]`},
 		{`brief(steps.giveSteps('blue', [list.list[2]]))`, `[]`},
+		{`brief([steps.offerStep('blue', [list.list[0]])])`, `[["POST", "/ports/offer", ["0x0000000000000011"], null, false]]`},
+		{`steps.undoSteps([{step: steps.offerStep('blue', [list.list[0]]), revision: 8}])`, `[]`},
 		{`brief(steps.moveSteps([list.list[0]], [{partition: training, etag: '"3"', members: [{port: list.list[0].guid, membership: 'limited'}]}], render, {tenant: '', membership: '', etag: '"4"'}))`,
 			`[["DELETE", "/partitions/0x0100/members", "0x0000000000000011", "\"3\"", false], ["POST", "/partitions/0x0200/members", [{"port": "0x0000000000000011", "membership": "limited"}], "\"4\"", false]]`},
 		// A port that is taken from its tenant leaves its partitions by that.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/ibwarden/ibwarden/test/need"
 )
@@ -48,7 +49,7 @@ func colours(drawn image.Image, enough int) int {
 	return len(seen)
 }
 
-// TestShots takes screenshots: of every page, in light and dark, narrow and wide, where
+// TestShots takes screenshots: of every page, in light and dark, on a phone, a tablet and a wide screen, where
 // IBWARDEN_SCREENSHOTS names a directory (make console-shots), and else of a few, to see
 // that something is on them.
 func TestShots(t *testing.T) {
@@ -57,6 +58,9 @@ func TestShots(t *testing.T) {
 	s.tenant("violet", "0x200", "blue-6", "red-4")
 	s.do("POST", "/drains", js{"switch": "spine-2"}, "Why", "a fan")
 	s.proved()
+	kept := s.moments(2) // 10 s and 20 s after the start
+	stamp := func(at any) string { return time.Unix(int64(at.(float64)), 0).UTC().Format(time.RFC3339) }
+	past := "?at=" + stamp(kept[1]) + "&with=" + stamp(kept[0])
 	p := s.open(t)
 	traffic := withErrors(t).open(t) // where the manager may read counters
 	traffic.goTo("#/traffic")        // where plots begin
@@ -67,8 +71,9 @@ func TestShots(t *testing.T) {
 		{"why", "#/why?from=" + s.guid("red-1") + "&to=" + s.guid("blue-4")}, {"why-talk", "#/why?from=" + s.guid("red-1") + "&to=" + s.guid("red-3")}, {"proof", "#/proof"},
 		{"history", "#/history"}, {"revision", "#/history?revision=3"}, {"rollback", "#/history?rollback=4"},
 		{"managers", "#/managers"}, {"events", "#/events"},
+		{"past-overview", "#/overview" + past}, {"past-fabric", "#/fabric" + past}, {"past-tenants", "#/tenants" + past},
 	}
-	schemes, widths := []string{"light", "dark"}, []int64{390, 1440}
+	schemes, widths := []string{"light", "dark"}, []int64{390, 820, 1440}
 	if os.Getenv("IBWARDEN_SCREENSHOTS") == "" {
 		views, schemes = views[:3], schemes[:1]
 	}

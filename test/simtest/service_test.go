@@ -245,6 +245,8 @@ type writer struct {
 	last     service.Request
 	revision uint64
 	counts   map[string]int
+	// offers are those of ports that wait for its tenant.
+	offers []string
 }
 
 // change is something that the writer may want, and may not be allowed to.
@@ -273,6 +275,14 @@ func (w *writer) change() resource.Change {
 		return resource.AssignPorts{Tenant: w.tenants[w.r.IntN(len(w.tenants))], Ports: []resource.Port{{GUID: port()}}}
 	case n < 10:
 		return resource.SetMembers{PKey: key, Members: members[:1], All: true}
+	case n < 12:
+		return resource.OfferPorts{Tenant: w.tenants[w.r.IntN(len(w.tenants))], Ports: []ib.PortGUID{port()}}
+	case n < 14 && len(w.offers) > 0:
+		yes := resource.Approve{ID: w.offers[w.r.IntN(len(w.offers))]}
+		if w.r.IntN(2) == 0 {
+			yes.Into = []resource.Joined{{PKey: key, Membership: policy.Full}}
+		}
+		return yes
 	}
 	return resource.SetMembers{PKey: key, Members: members[:1]}
 }
@@ -290,9 +300,17 @@ func (w *writer) write(t *testing.T, s *served) error {
 		w.counts["repeated"]++
 		return err
 	}
-	r := service.Request{Change: w.change(), By: w.by, Seen: resource.Unseen, Wait: w.r.IntN(4) == 0}
 	var last uint64
-	_ = s.Read(func(st *resource.State) { last = st.Last() })
+	w.offers = nil
+	_ = s.Read(func(st *resource.State) {
+		last = st.Last()
+		for _, a := range st.Approvals() {
+			if a.Tenant == w.by.Tenant {
+				w.offers = append(w.offers, a.ID)
+			}
+		}
+	})
+	r := service.Request{Change: w.change(), By: w.by, Seen: resource.Unseen, Wait: w.r.IntN(4) == 0}
 	switch w.r.IntN(3) {
 	case 0:
 		r.Seen = last - min(last, uint64(w.r.IntN(20)))
@@ -309,6 +327,7 @@ func (w *writer) write(t *testing.T, s *served) error {
 		return err
 	}
 	w.counts["accepted"]++
+	w.counts[r.Change.Action()]++
 	if r.Wait && (result.Outcome == nil || result.Outcome.State == service.Pending) {
 		w.counts["without outcome"]++
 	}

@@ -72,6 +72,10 @@ func RevisionOf(s *resource.State, r *service.Record, now *service.Outcome, c re
 		if r.Tenant != resource.Provider {
 			out.Tenant = ""
 		}
+		switch out.Action {
+		case (resource.DeleteTenant{}).Action(), (resource.DeleteToken{}).Action():
+			out.Action = (resource.Reject{}).Action() // it ended an offer: with what, is not for the other tenant
+		}
 	}
 	// The sentences were made for who made the change, and are about all of it.
 	apart := foreign || !c.IsProvider() && slices.ContainsFunc(r.Concerns, func(t string) bool { return t != c.Tenant })
@@ -148,8 +152,14 @@ func shown(s *resource.State, e service.Edit, c resource.Caller) Edit {
 		delete(fields, "sum")
 		switch kind, _, _ := strings.Cut(e.Key, "/"); resource.Kind(kind) {
 		case resource.KindApproval:
-			if !c.IsProvider() {
-				delete(fields, "change") // its words say that, without the numbers of the store
+			if c.IsProvider() {
+				break
+			}
+			delete(fields, "change") // its words say that, without the numbers of the store
+			if from, offer := fields["from"]; offer && from != c.Tenant {
+				for _, name := range []string{"by", "maker", "keys", "why"} {
+					delete(fields, name)
+				}
 			}
 		case resource.KindRemoved:
 			delete(fields, "by")

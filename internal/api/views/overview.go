@@ -76,7 +76,7 @@ func StatusOf(s *resource.State, c resource.Caller, f *observed.Fabric, proof *i
 		}
 	}
 	for _, a := range s.Approvals() {
-		if c.IsProvider() || a.Tenant == c.Tenant {
+		if a.Tenant == c.Tenant || c.IsProvider() && a.From == "" {
 			out.Approvals++
 		}
 	}

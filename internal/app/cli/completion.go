@@ -85,6 +85,8 @@ var arguments = map[string]function{
 	"ibwarden partition member refuse": upTo(2, members),
 	"ibwarden port show":               upTo(1, ports),
 	"ibwarden port assign":             ports,
+	"ibwarden port move":               ports,
+	"ibwarden port offer":              ports,
 	"ibwarden port release":            ports,
 	"ibwarden port pool release":       upTo(1, pools),
 	"ibwarden tenant token delete":     upTo(1, tokens),

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -60,7 +61,7 @@ var (
 	ports     = completionNamed("/ports", offersMax, portWord)
 	pools     = completionNamed("/pools", offersMax, func(p *api.Pool) (string, string) { return p.First, "to " + p.Last + " of " + p.Owner })
 	tokens    = completionNamed("/tokens", offersMax, func(t *api.Token) (string, string) { return t.ID, "of " + t.Tenant + " " + t.Note })
-	approvals = completionNamed("/approvals", offersMax, func(a *api.Approval) (string, string) { return a.ID, a.Action + " by " + a.By })
+	approvals = completionNamed("/approvals", offersMax, func(a *api.Approval) (string, string) { return a.ID, a.Action + " by " + cmp.Or(a.From, a.By) })
 	standbys  = completionNamed("/managers", offersMax, func(m *views.SubnetManager) (string, string) {
 		if m.State != "standby" {
 			return "", ""

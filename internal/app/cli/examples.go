@@ -143,6 +143,7 @@ ibwarden port list --tenant red`,
 	"port list":    `ibwarden port list --tenant red`,
 	"port show":    `ibwarden port show 0x0002c90300a1b2c3`,
 	"port assign":  `ibwarden port assign --tenant red 0x0002c90300a1b2c3 0x0002c90300a1b2c4`,
+	"port offer":   `ibwarden port offer --tenant blue 0x0002c90300a1b2c3`,
 	"port move":    `ibwarden port move --tenant blue --into lab=full 0x0002c90300a1b2c3`,
 	"port release": `ibwarden port release 0x0002c90300a1b2c3 --wait`,
 	"port pool": `ibwarden port pool assign --tenant red 0x0002c90300b00000-0x0002c90300b0ffff
@@ -204,10 +205,12 @@ ibwarden migrate opensm ./copy --output /etc/ibwarden --write-data /var/lib/ibwa
 	"handover": `# who would take it, and then do it
 ibwarden handover --dry-run
 ibwarden handover --to mgmt-2 --why upgrade`,
-	"approval":         `ibwarden approval list`,
-	"approval list":    `ibwarden approval list`,
-	"approval approve": `ibwarden approval approve a17`,
-	"approval reject":  `ibwarden approval reject a17`,
+	"approval":      `ibwarden approval list`,
+	"approval list": `ibwarden approval list`,
+	"approval approve": `ibwarden approval approve a17
+# ports that were offered to your tenant, into a partition of yours
+ibwarden approval approve a17 --into lab=full`,
+	"approval reject": `ibwarden approval reject a17`,
 	"status": `ibwarden status
 # for a program: what is wrong, whom it concerns and what to try
 ibwarden status --json`,

@@ -18,7 +18,7 @@ import (
 // Approval is `ibwarden approval`.
 func Approval() *cobra.Command {
 	return group("approval list|approve|reject", "List, approve and reject changes that wait for a second person",
-		approvalList(), approvalEnd("approve", "Approve a change, which is then made; not by the person who asked for it"), approvalEnd("reject", "Reject a change"))
+		approvalList(), approvalApprove(), approvalEnd("reject", "Reject a change"))
 }
 
 func approvalList() *cobra.Command {
@@ -41,13 +41,34 @@ func approvalList() *cobra.Command {
 }
 
 func printApproval(out io.Writer, a *api.Approval) {
-	fmt.Fprintf(out, "%s, %s, by %s of %s: %s, until %s\n", a.ID, a.At.UTC().Format(time.RFC3339), terminal.Plain(a.By), terminal.Plain(a.Tenant), a.Action, a.Expires.UTC().Format(time.RFC3339))
+	whose := terminal.Plain(a.By) + " of " + terminal.Plain(a.Tenant)
+	if a.From != "" {
+		whose = terminal.Plain(a.From) + " to " + terminal.Plain(a.Tenant)
+	}
+	fmt.Fprintf(out, "%s, %s, by %s: %s, until %s\n", a.ID, a.At.UTC().Format(time.RFC3339), whose, a.Action, a.Expires.UTC().Format(time.RFC3339))
 	if a.Why != "" {
 		fmt.Fprintf(out, "  because: %s\n", terminal.Plain(a.Why))
 	}
 	for _, words := range a.Words {
 		fmt.Fprintf(out, "  %s\n", terminal.Plain(words))
 	}
+}
+
+func approvalApprove() *cobra.Command {
+	var into []string
+	c := writer("approve [--into PARTITION[=full|limited]]... ID", "Approve a change, which is then made; not by the person who asked for it", cobra.ExactArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
+		list, err := readInto(c, to, into)
+		if err != nil {
+			return err
+		}
+		var body any
+		if len(list) > 0 {
+			body = api.ApproveBody{Into: list}
+		}
+		return f.change(c, to, http.MethodPost, "/approvals/"+url.PathEscape(args[0])+"/approve", f.params(""), body)
+	})
+	c.Flags().StringArrayVar(&into, "into", nil, "of ports that were offered: a partition of yours by name or P_Key, with the membership (default full); as often as needed")
+	return c
 }
 
 func approvalEnd(what, short string) *cobra.Command {

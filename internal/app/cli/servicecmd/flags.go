@@ -131,6 +131,7 @@ type writeFlags struct {
 	serverFlags
 	dryRun, wait bool
 	why          string
+	offers       bool // what it makes waits for another tenant
 }
 
 func (f *writeFlags) add(flags *pflag.FlagSet) {
@@ -179,6 +180,8 @@ func (f *writeFlags) inWords(w io.Writer, out *api.Changed) {
 	switch p := out.Plan; {
 	case f.dryRun && p != nil && p.Text != "":
 		_ = printText(w, p.Text) // as the words before it
+	case f.dryRun && p != nil && p.Changes && p.Ports == 0:
+		fmt.Fprintln(w, "the fabric would change") // the rest is of others too
 	case f.dryRun && p != nil:
 		fmt.Fprintf(w, "%s would change, with %s; %d pairs of end ports come to talk, %d cease to\n",
 			terminal.Count(p.Ports, "port"), terminal.Count(p.Sets, "write"), p.Gained, p.Lost)
@@ -186,6 +189,8 @@ func (f *writeFlags) inWords(w io.Writer, out *api.Changed) {
 	switch {
 	case f.dryRun:
 		fmt.Fprintln(w, "nothing was changed (--dry-run)")
+	case out.Approval != "" && f.offers:
+		fmt.Fprintf(w, "it waits as %s (ibwarden approval list); ibwarden approval reject %s withdraws it\n", out.Approval, out.Approval)
 	case out.Approval != "":
 		fmt.Fprintf(w, "it waits as %s: somebody else has to approve it (ibwarden approval approve %s)\n", out.Approval, out.Approval)
 	case out.Repeated:

@@ -20,7 +20,7 @@ import (
 
 // Port is `ibwarden port`.
 func Port() *cobra.Command {
-	return group("port list|show|assign|move|release|pool", "List end ports, and assign them to tenants of a running service", portList(), portShow(), portAssign(), portMove(), portRelease(), Pool())
+	return group("port list|show|assign|move|offer|release|pool", "List end ports, and assign them to tenants of a running service", portList(), portShow(), portAssign(), portMove(), portOffer(), portRelease(), Pool())
 }
 
 func portList() *cobra.Command {
@@ -110,18 +110,10 @@ func portMove() *cobra.Command {
 	var yes bool
 	c := writer("move --tenant NAME [--into PARTITION[=full|limited]]... PORT...", "Move ports to another tenant, and into partitions of it, in one revision", cobra.MinimumNArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
 		body := api.MoveBody{Tenant: tenant}
-		for _, text := range into {
-			name, membership, said := strings.Cut(text, "=")
-			if !said {
-				membership = "full"
-			}
-			pkey, err := find(c.Context(), to, name)
-			if err != nil {
-				return err
-			}
-			body.Into = append(body.Into, api.MoveInto{PKey: api.PKey(pkey), MembershipBody: api.MembershipBody{Membership: api.Membership(membership)}})
-		}
 		var err error
+		if body.Into, err = readInto(c, to, into); err != nil {
+			return err
+		}
 		if body.Ports, err = f.ports(c, to, args); err != nil {
 			return err
 		}
@@ -136,6 +128,42 @@ unless --yes says so. To undo it, move the ports back: a rollback leaves the own
 	c.Flags().BoolVar(&yes, "yes", false, "do not show whom this cuts off, and do not ask")
 	c.Flags().StringVar(&tenant, "tenant", "", "the tenant")
 	c.Flags().StringArrayVar(&into, "into", nil, "a partition of the tenant by name or P_Key, with the membership (default full); as often as needed")
+	_ = c.MarkFlagRequired("tenant") // it is there
+	return c
+}
+
+// readInto reads the partitions that ports are moved into: PARTITION[=full|limited].
+func readInto(c *cobra.Command, to *client.Client, list []string) (into []api.MoveInto, err error) {
+	for _, text := range list {
+		name, membership, said := strings.Cut(text, "=")
+		if !said {
+			membership = "full"
+		}
+		pkey, err := find(c.Context(), to, name)
+		if err != nil {
+			return nil, err
+		}
+		into = append(into, api.MoveInto{PKey: api.PKey(pkey), MembershipBody: api.MembershipBody{Membership: api.Membership(membership)}})
+	}
+	return into, nil
+}
+
+func portOffer() *cobra.Command {
+	var tenant string
+	c := writer("offer --tenant NAME PORT...", "Offer your ports to another tenant, who accepts or rejects them", cobra.MinimumNArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
+		guids, err := f.ports(c, to, args)
+		if err != nil {
+			return err
+		}
+		f.offers = true
+		return f.changePorts(c, to, "/ports/offer", guids, api.OfferBody{Tenant: tenant, Ports: guids}, true)
+	})
+	addSeen(c)
+	c.Long = `Offer ports of your tenant to another, for 7 days. That tenant accepts them with ibwarden approval
+approve, and --into for partitions of its own, or rejects them; you withdraw them with ibwarden approval
+reject. Accepted, they move in one revision, out of all partitions that they are in.
+` + portHelp
+	c.Flags().StringVar(&tenant, "tenant", "", "the tenant")
 	_ = c.MarkFlagRequired("tenant") // it is there
 	return c
 }

@@ -47,7 +47,7 @@ var answers = map[string]string{
 	"/pools":                     `{"items":[{"first":"0x0000000000001000","last":"0x0000000000001fff","owner":"blue"},{"first":"0x0000000000002000","last":"0x0000000000002fff","owner":"red","released":6}]}`,
 	"/tokens":                    `{"items":[{"id":"tok-1","kind":"token","tenant":"red","read_only":true,"created":"2001-09-09T01:46:40Z","expires":"2001-10-09T01:46:40Z","note":"ci"},{"id":"tok-2","kind":"uri","tenant":"blue","created":"2001-09-09T01:46:40Z"}]}`,
 	"/drains":                    `{"items":[{"switch":"0x0000000000000051","name":"leaf-1","routes":3},{"switch":"0x0000000000000052","name":"spine","routes":0},{"switch":"0x0000000000000053","name":"spine","routes":0}]}`,
-	"/approvals":                 `{"items":[{"id":"app-1","at":"2001-09-09T01:46:40Z","by":"ann","tenant":"red","action":"delete partition","expires":"2001-09-10T01:46:40Z","why":"old","words":["partition 0x0100 is deleted"]}]}`,
+	"/approvals":                 `{"items":[{"id":"app-1","at":"2001-09-09T01:46:40Z","by":"ann","tenant":"red","action":"delete partition","expires":"2001-09-10T01:46:40Z","why":"old","words":["partition 0x0100 is deleted"]},{"id":"offer-2","at":"2001-09-09T01:46:40Z","tenant":"red","from":"blue","action":"offer ports","expires":"2001-09-16T01:46:40Z","words":["port 0x0000000000000021 is offered to tenant red"]}]}`,
 	"/revisions":                 `{"items":[{"revision":7,"at":"2001-09-09T01:46:40Z","by":"ann","tenant":"red","action":"put partition","why":"first","words":["partition 0x0100 is made"],"outcome":{"state":"failed","verdict":"violated","reasons":["it is open"]}},{"revision":6,"at":"2001-09-09T01:46:40Z","action":"put partition","words":[]}]}`,
 	"/revisions/7":               `{"item":{"revision":7,"at":"2001-09-09T01:46:40Z","by":"ann","tenant":"red","action":"put partition","words":["partition 0x0100 is made"],"edits":[{"key":"partition/0x0100","before":null,"after":{"name":"training"}}]}}`,
 	"/audit-log":                 `{"items":[{"sequence":9,"time":"2001-09-09T01:46:40Z","caller":"ann","tenant":"red","action":"put partition","decision":"accepted","revision":7},{"sequence":8,"time":"2001-09-09T01:46:40Z","caller":"eve","tenant":"blue","action":"put partition","decision":"refused","reason":"not yours"}]}`,
@@ -298,6 +298,10 @@ port move --tenant red 0x11 0x12 --yes
 port move --tenant red --into 0x100 --into 0x101=limited 0x11 --seen 7 --wait --yes
 port move --tenant red --into 0x100=owner 0x11
 port move --tenant red --into zz 0x11
+port offer --tenant blue 0x11 0x12 --why swap
+port offer --tenant blue 0x11 --seen 7 --dry-run
+port offer 0x11
+port offer --tenant blue zz
 port release 0x11 --seen 6
 port release 0x11 0x12
 port pool list
@@ -338,6 +342,8 @@ drain list --json
 approval list
 approval list --json
 approval approve app-1
+approval approve offer-2 --into 0x100 --into 0x101=limited --wait
+approval approve offer-2 --into zz
 approval reject app-1 --dry-run
 rollback 5 --tenant red
 rollback 5 --seen 7

@@ -2,6 +2,7 @@ package servicecmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -354,8 +355,8 @@ func (s *source) waiting() *terminal.View {
 		func(a api.Approval) terminal.Row {
 			var b bytes.Buffer
 			printApproval(&b, &a)
-			fmt.Fprintf(&b, "\nsomebody else than %s decides:\n  ibwarden approval approve %s\n  ibwarden approval reject %s\n", terminal.Plain(a.By), terminal.Plain(a.ID), terminal.Plain(a.ID))
-			return terminal.Row{ID: a.ID, Cells: []any{a.ID, a.Expires.UTC().Format(time.DateTime), a.By, a.Tenant, a.Action, strings.Join(a.Words, "; "), a.Why},
+			fmt.Fprintf(&b, "\nsomebody else than %s decides:\n  ibwarden approval approve %s\n  ibwarden approval reject %s\n", terminal.Plain(cmp.Or(a.From, a.By)), terminal.Plain(a.ID), terminal.Plain(a.ID))
+			return terminal.Row{ID: a.ID, Cells: []any{a.ID, a.Expires.UTC().Format(time.DateTime), cmp.Or(a.From, a.By), a.Tenant, a.Action, strings.Join(a.Words, "; "), a.Why},
 				Open: func() *terminal.View { return terminal.Text(a.ID, strings.Split(b.String(), "\n")) }}
 		})
 }

@@ -19,7 +19,7 @@ const states = {
   planned: ['plain', 'planned'], later: ['plain', 'is planned, and shown if it lets ports talk, when the steps before it are made'], sending: ['plain', 'being stored'],
   pending: ['plain', 'stored, being written to the fabric and proved'], proved: ['good', 'proved on the fabric'],
   failed: ['bad', 'written, and not proved'], refused: ['bad', 'refused: nothing was written'],
-  nothing: ['plain', 'is so already: nothing was changed'], approval: ['warn', 'waits for a second person'],
+  nothing: ['plain', 'is so already: nothing was changed'], approval: ['warn', 'waits for an approval'],
 };
 
 // flow shows steps and makes them. options: title; why, the reason that stands in its field;
@@ -148,7 +148,7 @@ async function make(f, s) {
   }
   if (answer.approval) {
     s.mark('approval');
-    replace(f.status, 'A second person has to approve this: nothing is changed until then. ', link(toHash('tenants'), 'Approvals'));
+    replace(f.status, path === '/ports/offer' ? 'The offer waits: nothing is changed until the other tenant accepts it. ' : 'A second person has to approve this: nothing is changed until then. ', link(toHash('tenants'), 'Approvals'));
     return;
   }
   if (!answer.follow) {

@@ -1,11 +1,11 @@
 // The forms that hand ports over: to a tenant, back from one, and from partition to partition.
 
-import {button, h, remember, replace} from '../dom.js';
+import {button, field, h, remember, replace} from '../dom.js';
 import * as api from '../api.js';
 import {named} from './ports.js';
 import {picker} from './picker.js';
 import {select, start, tick} from './members.js';
-import {giveSteps, memberSteps, moveSteps, releaseStep} from './steps.js';
+import {giveSteps, memberSteps, moveSteps, offerStep, releaseStep} from './steps.js';
 
 const addressMost = 100; // ports in the address: more are chosen again
 const provider = 'provider'; // the tenant that ports belong to which nobody was given
@@ -73,6 +73,22 @@ export function give(place, ctx) {
       }
       steps.push(...giveSteps(name, list.map(c => c.port), partition, p => as.get(p.guid)));
       return steps;
+    },
+  });
+}
+
+// offer offers ports of the tenant to another, who answers on a page of its own.
+export function offer(place, ctx) {
+  const own = ctx.app.session.tenant;
+  const ports = picker(ctx.ports, {title: 'Ports to offer', note: owns(ctx), keep: p => p.owner === own, refusal: 'it is not yours'});
+  const tenant = field('To the tenant', h('input', {required: true, maxlength: '40', autocomplete: 'off', value: ctx.params.tenant || ''}), 'Its name, as it told you. It has 7 days to accept; until then nothing is changed, and you can withdraw the offer.');
+  form(place, ctx, {
+    title: 'Offer ports to another tenant', ports, fields: tenant,
+    steps: () => {
+      const list = chosenOf(ports);
+      const name = tenant.control.value.trim();
+      if (!name) throw new Error('Name the tenant.');
+      return [offerStep(name, list.map(c => c.port))];
     },
   });
 }

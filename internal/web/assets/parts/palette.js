@@ -33,7 +33,7 @@ function actions(app, pages) {
     ...writes ? [
       entry('Move ports', 'action', toHash('change', {task: 'move'})),
       entry('Members of a partition', 'action: add, change and remove them', toHash('change', {task: 'members'})),
-      ...app.provider ? [entry('Give ports to a tenant', 'action', toHash('change', {task: 'give'})), entry('Take ports from tenants', 'action', toHash('change', {task: 'take'}))] : [],
+      ...app.provider ? [entry('Give ports to a tenant', 'action', toHash('change', {task: 'give'})), entry('Take ports from tenants', 'action', toHash('change', {task: 'take'}))] : [entry('Offer ports', 'action: to another tenant', toHash('change', {task: 'offer'}))],
       entry('Roll back', 'action: to an earlier revision', toHash('history', {rollback: 'which'})),
     ] : [],
     entry('Keys', 'action: list them', showKeys, ['?']),

@@ -204,7 +204,7 @@ function busiest(m) { return cables(`What cables carried most, ${stamp(new Date(
 // cables is a table of what cables carried, at one moment or at two.
 function cables(title, list, times = []) {
   const percent = n => (n === undefined ? 'not kept' : n === 0 ? '0 %' : `up to ${n} %`);
-  return table(title, [{title: 'Cable', cell: c => c.a}, {title: 'And', cell: c => c.b},
+  return table(title, [{title: 'One end', cell: c => c.a}, {title: 'Other end', cell: c => c.b},
     {title: times[0] || 'Load', cell: c => percent(c.percent), number: true}, ...(times[1] ? [{title: times[1], cell: c => percent(c.with), number: true}] : [])], list, {empty: 'None.'});
 }
 
@@ -227,7 +227,7 @@ function older(kept, at) {
   if (kept.prometheus) {
     const to = new URL(`${kept.prometheus.replace(/\/$/, '')}/graph`);
     for (const [k, v] of [['g0.expr', 'ibwarden_verdict'], ['g0.tab', '0'], ['g0.range_input', '1h'], ['g0.end_input', Date.parse(at) ? new Date(at).toISOString().slice(0, 19).replace('T', ' ') : '']]) if (v) to.searchParams.set(k, v);
-    return h('a', {href: to.href, rel: 'noopener noreferrer'}, 'What is older is in Prometheus');
+    return h('a', {href: to.href, rel: 'noopener noreferrer'}, 'Older values are in Prometheus');
   }
-  return kept.metrics_at ? `What is older is with whoever reads the metrics at ${kept.metrics_at}.` : 'What is older is not kept: ibwarden run --metrics serves it to Prometheus.';
+  return kept.metrics_at ? `Older values are in the Prometheus that scrapes ${kept.metrics_at}.` : 'Older values are not kept: ibwarden run --metrics serves them to Prometheus.';
 }

@@ -15,7 +15,9 @@ export function planView(answer, names = new Map(), say = w => w) {
   const p = answer.plan;
   const parts = [h('h4', {}, 'What changes'), words(answer.words.map(say))];
   if (!p) return h('div', {class: 'plan', 'data-plan': true}, parts);
-  parts.push(p.changes ? facts([
+  // Of an offer that is accepted, the numbers are for the provider.
+  const told = p.gained || p.lost || p.ports || p.set;
+  parts.push(p.changes && !told ? h('p', {}, h('strong', {}, 'The fabric would be written to.')) : p.changes ? facts([
     ['Pairs of ports that come to talk', number(p.gained, 'good', '+')],
     ['Pairs of ports that are cut', number(p.lost, 'bad', '−')],
     ['Ports whose keys change', p.ports],

@@ -66,6 +66,11 @@ export function giveSteps(tenant, ports, partition, as) {
   });
 }
 
+// offerStep offers ports to another tenant, who takes them or does not.
+export function offerStep(tenant, ports) {
+  return {title: `Offer ${many(ports.length, 'port')} to ${tenant}`, method: 'POST', path: '/ports/offer', body: {tenant, ports: ports.map(p => p.guid)}};
+}
+
 // undoSteps take back steps that were made: made is a list of {step, revision}, oldest first.
 // Ports that were nobody's, or are now, take requests of their own; the rest is a rollback to the
 // revision before, which is refused if
