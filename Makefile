@@ -3,7 +3,7 @@ GO        ?= go
 FUZZTIME  ?= 5s
 # Debian packages that tests run beside ibwarden, and those that only long tests need: of packages, of
 # Linux machines, and of the proof. make test leaves these out.
-PACKAGES  := curl openssh-client opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus chromium fonts-dejavu-core
+PACKAGES  := curl openssh-client opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus prometheus-alertmanager chromium fonts-dejavu-core
 LONG := slurmctld slurm-client lintian rpm rpmlint cpio mandoc zsh fish mmdebstrap systemd-container qemu-system-x86 coq
 # Directories with a module of their own, which make test and make lint look at too.
 MODULES   := kubernetes packaging website verify test/openidprovider

@@ -10,6 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
 	"github.com/ibwarden/ibwarden/internal/resource"
+	"github.com/ibwarden/ibwarden/internal/service"
 )
 
 // AcknowledgeBody acknowledges an alarm.
@@ -58,14 +59,19 @@ func (a *api) alarms() {
 			if i < 0 {
 				return nil, fault(http.StatusNotFound, string(resource.NotFound), "body.alarm", "no alarm "+in.Body.Alarm+" now")
 			}
-			title := []rune(list[i].Where + ": " + list[i].Text)
-			c := resource.AcknowledgeAlarm{Alarm: in.Body.Alarm, Title: string(title[:min(len(title), titleMost)]), Note: in.Body.Note, Until: in.Body.Until}
-			r, err := a.do(ctx, &in.WriteParams, c, a.matches(ctx, &in.WriteParams, resource.AcknowledgementKey(callerOf(ctx).Tenant, c.Alarm)))
+			r, err := a.acknowledge(ctx, &in.WriteParams, list[i], in.Body.Note, in.Body.Until)
 			if err != nil {
 				return nil, err
 			}
 			return a.changed(ctx, r, &in.WriteParams), nil
 		})
+}
+
+// acknowledge acknowledges an alarm until a time, or ends that where the time is zero.
+func (a *api) acknowledge(ctx context.Context, w *WriteParams, x views.Alarm, note string, until time.Time) (*service.Result, error) {
+	title := []rune(x.Where + ": " + x.Text)
+	c := resource.AcknowledgeAlarm{Alarm: x.ID, Title: string(title[:min(len(title), titleMost)]), Note: note, Until: until}
+	return a.do(ctx, w, c, a.matches(ctx, w, resource.AcknowledgementKey(callerOf(ctx).Tenant, c.Alarm)))
 }
 
 // titleMost is how much of an alarm the history has, in characters.

@@ -64,6 +64,10 @@ type Options struct {
 	// Address is where the service is reached over the network, a URL without a path; ""
 	// for nowhere.
 	Address string
+	// Console is the URL of the console; "" for none.
+	Console string
+	// Alerts is given what lists the alarms of the provider as alerts; nil for nobody.
+	Alerts func(open func(context.Context) ([]views.Alert, error))
 	// Log gets failures of the service, and who begins sessions: never a secret or a body; nil for none.
 	Log *slog.Logger
 	// Observe is told of each request when it is over: its operation, which is an
@@ -85,6 +89,7 @@ type api struct {
 	talks    views.MatrixCache
 	sealed   listen.Cursors
 	maps     views.MapMaker
+	since    views.Since
 
 	watching sync.Mutex
 	watchers int // guarded by watching
@@ -130,6 +135,10 @@ func build(s *service.Service, o Options) *api {
 	a.past()
 	a.status()
 	a.alarms()
+	a.alertmanager()
+	if o.Alerts != nil {
+		o.Alerts(a.openAlerts)
+	}
 	a.lifetime()
 	a.sharedProblems()
 	a.huma.OpenAPI().Paths["/openapi.json"] = describesItself()
@@ -210,7 +219,10 @@ func (a *api) front() http.Handler {
 			o.ServeHTTP(w, r)
 			return
 		}
-		if p := a.admit(w, r, req); p != nil {
+		if p := a.admit(w, r, req); p != nil && strings.HasPrefix(r.URL.Path, AlertmanagerPrefix+"/") {
+			refuseAlertmanager(w, p)
+			return
+		} else if p != nil {
 			refuse(w, p)
 			return
 		}

@@ -13,12 +13,14 @@ const (
 	operationNone = "none" // refused before its operation was looked at
 	operationUFM  = "ufm"  // a call of UFM's
 
+	operationAlertmanager = "alertmanager" // a call of Alertmanager's API
+
 	operationLogin = "login" // a browser on its way to an OpenID provider or back
 )
 
 // Operations are those that Options.Observe is told of, ordered.
 func Operations() []string {
-	list := []string{operationNone, operationUFM, operationLogin}
+	list := []string{operationNone, operationUFM, operationAlertmanager, operationLogin}
 	for _, item := range build(nil, Options{}).huma.OpenAPI().Paths {
 		for _, op := range operationsOf(item) {
 			list = append(list, op.OperationID)

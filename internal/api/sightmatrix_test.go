@@ -23,7 +23,7 @@ type sightOp struct {
 	rows         []sightRow
 }
 
-// sightOps are all operations of the description, and UFM's calls. One without a row fails.
+// sightOps are all operations of the description, UFM's calls and Alertmanager's. One without a row fails.
 func sightOps(t *testing.T) (list []sightOp) {
 	doc, _ := described(t)
 	seen := map[string]bool{}
@@ -49,6 +49,10 @@ func sightOps(t *testing.T) (list []sightOp) {
 		}
 		method, _, _ := strings.Cut(name, " ")
 		list = append(list, sightOp{name, method, true, rows})
+	}
+	for name, rows := range alertmanagerRows {
+		method, _, _ := strings.Cut(name, " ")
+		list = append(list, sightOp{"alertmanager " + name, method, false, rows})
 	}
 	slices.SortFunc(list, func(a, b sightOp) int { return strings.Compare(a.name, b.name) })
 	return list

@@ -126,6 +126,7 @@ func (o sink) counters(s *State, ids []string) {
 	for _, result := range []string{"delivered", "failed", "dropped"} {
 		o.put(alarms, float64(s.Alarms[result]), result)
 	}
+	o.list(alerts, s.Alerts, nil)
 	o.counted(&s.Counted, ids)
 	o.administration(s)
 }

@@ -141,6 +141,7 @@ func everything() *State {
 		Administration: server.Counts{Refused: 21, Busy: 22, Dropped: 23, Malformed: 24, Reports: 25, Unreported: 26},
 		Answers:        []Labelled{{[]string{"Get", "PathRecord", "ok"}, 27}},
 		Alarms:         map[string]uint64{"delivered": 28},
+		Alerts:         []Labelled{{[]string{"alertmanager.example", "sent"}, 87}},
 		Reading:        true,
 		Polls:          perfmgr.Counts{Sent: 29, Answered: 80, Unanswered: 81, Refused: 82, Malformed: 83, Stray: 84, LastRound: 85 * time.Second},
 		Contested:      86,

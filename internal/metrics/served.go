@@ -10,7 +10,7 @@ import (
 
 // Metrics of the API.
 var (
-	apiRequests    = service("counter", "ibwarden_api_requests_total", "", "Requests answered, by operation (operationId in openapi.json; ufm for all UFM calls; none if refused before it was known, and for openapi.json itself) and class of the status (2xx, 4xx, ...; none if the connection ended before the answer began).", "operation", "class")
+	apiRequests    = service("counter", "ibwarden_api_requests_total", "", "Requests answered, by operation (operationId in openapi.json; ufm for all UFM calls, alertmanager for those of Alertmanager's API; none if refused before it was known, and for openapi.json itself) and class of the status (2xx, 4xx, ...; none if the connection ended before the answer began).", "operation", "class")
 	apiTime        = service("histogram", "ibwarden_api_request_seconds", "seconds", "Time from the header of a request to the start of its answer, the wait for a proof included.", "operation")
 	apiRefused     = service("counter", "ibwarden_api_refused_total", "", "Connections and requests refused by a limit: connections in all (connections), or of one user or address (peer-connections); requests too large, too frequent or too slow.", "limit")
 	apiChecks      = service("counter", "ibwarden_sso_checks_total", "", "Checks of sessions with the OpenID provider: confirmed, ended (the session), or unanswered (it lasts until it ends by itself).", "result")

@@ -35,6 +35,8 @@ type State struct {
 	Counted Counted
 	// Alarms counts the alarms of the webhook by result: delivered, failed, dropped; nil without one.
 	Alarms map[string]uint64
+	// Alerts counts what was sent to Alertmanagers, by host and result: sent, failed, dropped.
+	Alerts []Labelled
 	// Reading reports whether performance counters are read.
 	Reading bool
 	Polls   perfmgr.Counts

@@ -111,6 +111,7 @@ var (
 	pollRound     = gauge("ibwarden_perf_round_seconds", "seconds", "Duration of the last round of reading performance counters.")
 	pollPorts     = gauge("ibwarden_perf_ports", "", "Ports by how their performance counters were last read.", "result")
 	alarms        = counter("ibwarden_webhook_alarms_total", "", "Webhook alarms: delivered, failed after the last attempt, or dropped because too many waited.", "result")
+	alerts        = counter("ibwarden_alertmanager_alerts_total", "", "Alerts sent to an Alertmanager, each as often as it was sent: taken (sent), not taken (failed), or too many to be sent (dropped).", "alertmanager", "result")
 	contested     = gauge("ibwarden_contested_ports", "", "Ports without samples because another port claims the same GUID.")
 )
 

@@ -1,7 +1,9 @@
 package resource
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"time"
 )
 
@@ -30,6 +32,15 @@ func (s *State) Acknowledged(tenant, alarm string, at time.Time) *Acknowledgemen
 		return x
 	}
 	return nil
+}
+
+// Acknowledgements are those of a tenant, ordered by alarm; some may have ended.
+func (s *State) Acknowledgements(tenant string) (list []*Acknowledgement) {
+	of := s.acknowledged[tenant]
+	for _, alarm := range slices.Sorted(maps.Keys(of)) {
+		list = append(list, of[alarm])
+	}
+	return list
 }
 
 // AcknowledgeAlarm acknowledges an alarm for the caller's tenant until a time, or ends that where

@@ -81,7 +81,7 @@ func Print(w io.Writer, flags *pflag.FlagSet, origins map[string]string, e Envir
 		switch {
 		case err != nil:
 			return err
-		case secret(name, []string{f.Value.String()}), name == "webhook" && f.Value.String() != "": // URLs may have secrets in them
+		case secret(name, []string{f.Value.String()}), name == "webhook" && f.Value.String() != "", name == "alertmanager" && f.Changed: // URLs may have secrets in them
 			fmt.Fprintf(t, "# %s is a secret\t# %s\n", name, origins[name])
 		default:
 			fmt.Fprintf(t, "%s: %s\t# %s\n", name, text, origins[name])

@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -371,6 +372,12 @@ func TestPrintedValuesReadBack(t *testing.T) {
 	f, v := flags()
 	v.key = "1" // a key that everybody knows
 	f.String("webhook", "", "a URL")
+	f.StringSlice("alertmanager", nil, "URLs")
+	var none, some bytes.Buffer
+	errs := []error{Print(&none, f, nil, nil), f.Set("alertmanager", "https://h/token"), Print(&some, f, nil, nil)}
+	if errors.Join(errs...) != nil || !strings.Contains(none.String(), "alertmanager: []") || !strings.Contains(some.String(), "# alertmanager is a secret") || strings.Contains(some.String(), "token") {
+		t.Errorf("%v\n%s\n%s", errs, none.String(), some.String())
+	}
 	for url, want := range map[string]string{"": "webhook: \"\"", "https://h/token": "# webhook is a secret"} {
 		if err := f.Set("webhook", url); err != nil {
 			t.Fatal(err)

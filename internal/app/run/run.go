@@ -233,6 +233,7 @@ func (m *manager) listen() error {
 		return nil
 	}
 	m.service.Watch(m.watched.Telemetry)
+	m.service.Alert(m.watched.Alertmanagers)
 	keys := ufm.Keys{DefaultSMKey: m.Election.SMKey == 1, DefaultSAKey: m.saKey == 1}
 	where, err := m.service.Listen(&m.Serves, m.Cables.Dir, keys, m.watched.Address(), m.log.Logger)
 	if err != nil {

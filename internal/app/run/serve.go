@@ -54,6 +54,8 @@ type Service struct {
 	share   atomic.Pointer[Shared]        // what the manager keeps in it; nil until it runs
 	rights  *rights                       // nil where nothing is shared
 	seen    *seenFiles
+	// alertmanagers are told of alarms; nil for none.
+	alertmanagers *telemetry.Alertmanagers
 }
 
 // Options say where a service keeps what, and for whom.

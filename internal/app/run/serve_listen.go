@@ -131,6 +131,14 @@ func (f *Flags) login(url string, log *slog.Logger) (*sso.Service, error) {
 	return sso.New(*c, time.Now, log), nil
 }
 
+// console is where the console of a service is; "" where the service is not reached over the network.
+func console(url string) string {
+	if url == "" {
+		return ""
+	}
+	return url + web.Prefix
+}
+
 // Listen serves the API, and forgets what has had its time, until Close. It returns where, as clients name it.
 func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, metricsAt string, log *slog.Logger) ([]string, error) {
 	l, err := f.open(data, s.scratch)
@@ -143,9 +151,10 @@ func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, metricsAt
 		return nil, err
 	}
 	past := s.openPast(data, log)
+	var open openAlerts
 	handler := web.Handler(login.Name(), api.New(s.Service, api.Options{
 		Version: terminal.ThisProgram().Version, UID: os.Geteuid(), Store: s.store, Judge: s.manager, Certificates: daemon.NewCertificates(s.manager, data), Managers: s.manager, Sweeps: s.manager, Traffic: s.manager, Cabling: s.manager, StoreName: s.where, Address: l.URL, Log: log, UFM: ufm.Options{Keys: keys},
-		Observe: s.calls.Request, Past: past.source(), MetricsAt: metricsAt, Prometheus: f.prometheus, SSO: login,
+		Observe: s.calls.Request, Past: past.source(), MetricsAt: metricsAt, Prometheus: f.prometheus, SSO: login, Console: console(l.URL), Alerts: func(f openAlerts) { open = f },
 	}))
 	s.calls.SetConnections(func() (c metrics.Connections) {
 		c.Open, c.Refused, c.RefusedPeer = l.Connections()
@@ -159,6 +168,9 @@ func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, metricsAt
 	works.Go(func() { s.trims(ctx, log) })
 	works.Go(func() { s.returns(ctx, log) })
 	works.Go(func() { past.keep(ctx, log) })
+	if s.alertmanagers != nil {
+		works.Go(func() { s.alerts(ctx, open) })
+	}
 	again, asks := time.NewTicker(recoverEvery), time.NewTicker(sso.CheckEvery)
 	works.Go(func() { s.recovers(ctx, again.C) })
 	if login != nil {

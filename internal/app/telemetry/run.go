@@ -25,6 +25,8 @@ type Flags struct {
 	details bool
 	webhook string
 	secret  string
+	// alertmanagers are URLs.
+	alertmanagers []string
 }
 
 // Variable names the address of a command that is not given one.
@@ -39,8 +41,9 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.period, "counters-period", perfmgr.DefaultPeriod, "with --metrics, time between two readings of the performance counters of a port; 0s reads none")
 	flags.BoolVar(&f.hosts, "counters-hca", false, "with --metrics, read the counters of hosts too; they are the metrics infiniband_hca_*")
 	flags.BoolVar(&f.details, "counters-rcv-err-details", false, "with --metrics, read PortRcvErrorDetails too; it says why packets were received with an error")
-	flags.StringVar(&f.webhook, "webhook", "", "URL that alarms are posted to (drift, exposure, unknown verdicts, managers that are not trusted): https, or http on a loopback address")
+	flags.StringVar(&f.webhook, "webhook", "", "URL that alarms are posted to (drift, exposure, unknown verdicts, managers that are not trusted); https, or http on a loopback address")
 	flags.StringVar(&f.secret, "webhook-secret-file", "", "file with the secret that signs what is posted, at least 16 bytes; only its owner may be able to read it")
+	flags.StringSliceVar(&f.alertmanagers, "alertmanager", nil, "URLs of Alertmanagers, for alarms (those of GET /alarms, from the master); https, or http on a loopback address")
 }
 
 // Address is where metrics are to be served; empty for nowhere.
@@ -55,7 +58,26 @@ func (f *Flags) Check() error {
 	if s != nil {
 		s.Close()
 	}
+	if err != nil {
+		return err
+	}
+	a, err := f.openAlertmanagers(io.Discard)
+	if a != nil {
+		a.Close()
+	}
 	return err
+}
+
+// openAlertmanagers returns a sender; nil where none is wanted.
+func (f *Flags) openAlertmanagers(w io.Writer) (*Alertmanagers, error) {
+	if len(f.alertmanagers) == 0 {
+		return nil, nil
+	}
+	a, err := NewAlertmanagers(f.alertmanagers, func(err error) { fmt.Fprintln(w, "ibwarden: Alertmanager", err) })
+	if err != nil {
+		return nil, fmt.Errorf("--alertmanager: %w", err)
+	}
+	return a, nil
 }
 
 func (f *Flags) checkPeriod() error {
@@ -99,11 +121,13 @@ type Run struct {
 	observer *metrics.Observer
 	alarms   *WebhookSender // nil for none
 	watcher  *AlarmWatcher
-	status   Status
-	hosts    bool   // as State.Hosts
-	turns    int    // until the next look
-	worded   Status // what text says
-	text     string
+	// Alertmanagers are sent what is wrong; nil for none.
+	Alertmanagers *Alertmanagers
+	status        Status
+	hosts         bool   // as State.Hosts
+	turns         int    // until the next look
+	worded        Status // what text says
+	text          string
 }
 
 // Start serves the metrics of a manager that does not run yet, and tells systemd of it. It
@@ -123,6 +147,10 @@ func (f *Flags) Start(w io.Writer, r *daemon.Runner) (*Run, error) {
 	}
 	if x.alarms != nil {
 		x.watcher = NewWatcher(x.alarms.Send)
+	}
+	if x.Alertmanagers, err = f.openAlertmanagers(w); err != nil {
+		x.Close()
+		return nil, err
 	}
 	if f.address == "" {
 		return x, nil
@@ -195,6 +223,9 @@ func (x *Run) Turned() (looked bool) {
 			c := x.alarms.Counts()
 			s.Alarms = map[string]uint64{"delivered": c.Delivered, "failed": c.Failed, "dropped": c.Dropped}
 		}
+		if x.Alertmanagers != nil {
+			s.Alerts = x.Alertmanagers.Counts()
+		}
 		return s
 	})
 	if x.status != x.worded {
@@ -212,5 +243,8 @@ func (x *Run) Close() {
 	}
 	if x.alarms != nil {
 		x.alarms.Close()
+	}
+	if x.Alertmanagers != nil {
+		x.Alertmanagers.Close()
 	}
 }

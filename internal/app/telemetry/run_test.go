@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -156,11 +157,11 @@ func TestFlags(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("0123456789abcdef"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if f := parsed(t); *f != (Flags{address: "127.0.0.1:7", period: perfmgr.DefaultPeriod}) || f.Check() != nil || f.Address() != "127.0.0.1:7" {
+	if f := parsed(t); !reflect.DeepEqual(*f, Flags{address: "127.0.0.1:7", period: perfmgr.DefaultPeriod}) || f.Check() != nil || f.Address() != "127.0.0.1:7" {
 		t.Errorf("no flags: %+v, %v", f, f.Check())
 	}
-	all := parsed(t, "--metrics", "127.0.0.1:8", "--counters-period", "7s", "--counters-hca", "--counters-rcv-err-details", "--webhook", "https://h/", "--webhook-secret-file", secret)
-	if *all != (Flags{address: "127.0.0.1:8", period: 7 * time.Second, hosts: true, details: true, webhook: "https://h/", secret: secret}) || all.Check() != nil {
+	all := parsed(t, "--metrics", "127.0.0.1:8", "--counters-period", "7s", "--counters-hca", "--counters-rcv-err-details", "--webhook", "https://h/", "--webhook-secret-file", secret, "--alertmanager", "https://a,https://b/x")
+	if !reflect.DeepEqual(*all, Flags{address: "127.0.0.1:8", period: 7 * time.Second, hosts: true, details: true, webhook: "https://h/", secret: secret, alertmanagers: []string{"https://a", "https://b/x"}}) || all.Check() != nil {
 		t.Errorf("%+v, %v", all, all.Check())
 	}
 	r := demoRunner(t)
@@ -173,6 +174,12 @@ func TestFlags(t *testing.T) {
 		"--webhook https://h/":                                       "--webhook: needs --webhook-secret-file, since what is posted is signed",
 		"--webhook ftp://h/ --webhook-secret-file " + secret:         "--webhook: ",
 		"--webhook-secret-file " + secret:                            "--webhook-secret-file: there is no --webhook",
+		"--alertmanager http://192.0.2.1:9093":                       "--alertmanager: http to 192.0.2.1: want https",
+		"--alertmanager https://a,https://u:p@b":                     "--alertmanager: the URL has a user or password",
+		"--alertmanager https://a/?x=1":                              "--alertmanager: want the URL of an Alertmanager",
+		"--alertmanager https://a/x,https://a/y":                     "--alertmanager: a is there twice",
+		"--alertmanager " + strings.Repeat("https://a,", 8) + "b":    "--alertmanager: 9 URLs: want at most 8",
+		"--alertmanager http://127.0.0.1:1,https://[2001:db8::1]":    "",
 		"--webhook https://h/ --webhook-secret-file " + secret + "x": "--webhook-secret-file: ",
 	} {
 		f := parsed(t, append(strings.Fields(line), "--metrics=")...)

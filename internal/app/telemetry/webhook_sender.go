@@ -95,16 +95,10 @@ type WebhookSender struct {
 // NewWebhookSender returns a Sender to a URL: https, or http on a loopback address. report is told, in
 // another goroutine, of each alarm that could not be delivered.
 func NewWebhookSender(to string, secret []byte, report func(error)) (*WebhookSender, error) {
-	u, err := url.Parse(to)
+	u, err := checkedURL(to)
 	switch {
-	case err != nil || u.Host == "":
-		return nil, errors.New("want a URL, https://HOST/PATH") // it may have a secret in it
-	case u.User != nil:
-		return nil, errors.New("the URL has a user or password: want neither, since the secret signs")
-	case u.Scheme == "http" && !webhookIsLoopback(u.Hostname()):
-		return nil, fmt.Errorf("http to %s: want https, or a loopback address", u.Hostname())
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("scheme %q: want https", u.Scheme)
+	case err != nil:
+		return nil, err
 	case len(secret) < SecretMin:
 		return nil, fmt.Errorf("the secret has %d bytes: want at least %d", len(secret), SecretMin)
 	}
@@ -112,14 +106,36 @@ func NewWebhookSender(to string, secret []byte, report func(error)) (*WebhookSen
 	s := &WebhookSender{
 		url: u.String(), secret: secret, now: time.Now, wait: sleep, queue: make(chan Alarm, WebhookQueueMax), report: report,
 		done: make(chan struct{}), end: end,
-		client: &http.Client{
-			Timeout:       tryTime,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			Transport:     &http.Transport{MaxIdleConns: 1, IdleConnTimeout: longestWait, MaxResponseHeaderBytes: answerMax, ForceAttemptHTTP2: true},
-		},
+		client: postingClient(),
 	}
 	go s.run(ctx)
 	return s, nil
+}
+
+// checkedURL is where to post to: https, or http on a loopback address. The error does not have the URL, in which there
+// may be a secret.
+func checkedURL(to string) (*url.URL, error) {
+	u, err := url.Parse(to)
+	switch {
+	case err != nil || u.Host == "":
+		return nil, errors.New("want a URL, https://HOST/PATH")
+	case u.User != nil:
+		return nil, errors.New("the URL has a user or password: want neither")
+	case u.Scheme == "http" && !webhookIsLoopback(u.Hostname()):
+		return nil, fmt.Errorf("http to %s: want https, or a loopback address", u.Hostname())
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("scheme %q: want https", u.Scheme)
+	}
+	return u, nil
+}
+
+// postingClient makes requests of bounded time, without redirects, by no proxy.
+func postingClient() *http.Client {
+	return &http.Client{
+		Timeout:       tryTime,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport:     &http.Transport{MaxIdleConns: 1, IdleConnTimeout: longestWait, MaxResponseHeaderBytes: answerMax, ForceAttemptHTTP2: true},
+	}
 }
 
 func webhookIsLoopback(host string) bool {
@@ -216,17 +232,22 @@ func (s *WebhookSender) post(ctx context.Context, id string, body []byte) (again
 	}
 	unix := s.now().Unix()
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("User-Agent", "ibwarden")
 	r.Header.Set("Ibwarden-Delivery", id)
 	r.Header.Set("Ibwarden-Time", strconv.FormatInt(unix, 10))
 	r.Header.Set("Ibwarden-Signature", WebhookSignature(s.secret, unix, body))
-	answer, err := s.client.Do(r)
+	return posted(s.client, r)
+}
+
+// posted makes a request. again says that one that failed may be tried again. The error does not have the URL.
+func posted(client *http.Client, r *http.Request) (again bool, err error) {
+	r.Header.Set("User-Agent", "ibwarden")
+	answer, err := client.Do(r)
 	if err != nil {
 		var u *url.Error
 		if errors.As(err, &u) {
-			err = u.Err // without the URL, which may hold a token
+			err = u.Err
 		}
-		return ctx.Err() == nil, err
+		return r.Context().Err() == nil, err
 	}
 	defer answer.Body.Close()
 	_, _ = io.CopyN(io.Discard, answer.Body, answerMax)

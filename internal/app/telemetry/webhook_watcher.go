@@ -3,12 +3,10 @@ package telemetry
 import (
 	"fmt"
 	"maps"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 )
@@ -106,18 +104,7 @@ func (w *AlarmWatcher) judged(p *isolation.Proof) {
 }
 
 // plain makes text that names devices one line of bounded length.
-func plain(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "?"))
-	for len(s) > textMax || !utf8.ValidString(s) {
-		s = s[:min(len(s)-1, textMax)]
-	}
-	return s
-}
+func plain(s string) string { return views.OneLine(s, textMax) }
 
 func webhookPortsOf(masters []event.Master) []ib.PortGUID {
 	out := make([]ib.PortGUID, 0, len(masters))
