@@ -161,6 +161,9 @@ func (s *summary) skipped(pkg string, output []string) {
 			why = strings.TrimSpace(where.ReplaceAllString(strings.TrimRight(line, "\n"), ""))
 		}
 	}
+	if said, is := strings.CutPrefix(why, "> [short] skip '"); is { // a script echoes its line
+		why = strings.TrimSuffix(said, "'")
+	}
 	pkg = strings.TrimPrefix(pkg, module)
 	if s.short && strings.HasPrefix(why, need.LongReason) {
 		s.long[pkg]++

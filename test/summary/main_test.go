@@ -19,7 +19,7 @@ func TestSummary(t *testing.T) {
 		"go.mod":          "module example.com/x\n\ngo 1.26\n",
 		"a/a_test.go":     "package a\nimport \"testing\"\nfunc TestGood(t *testing.T) { t.Log(\"hidden\") }\nfunc TestSkip(t *testing.T) { t.Skip(\"sim exec needs root\") }\nfunc TestSoak(t *testing.T) { t.Run(\"x\", func(t *testing.T) { t.Skip(\"IBWARDEN_SOAK is not set\") }) }\n",
 		"b/b_test.go":     "package b\nimport \"testing\"\nfunc TestSkip(t *testing.T) { t.Skip(\"sim exec needs root\") }\nfunc TestMute(t *testing.T) { t.SkipNow() }\n",
-		"long/l_test.go":  "package long\nimport \"testing\"\nfunc TestLong(t *testing.T) { t.Run(\"x\", func(t *testing.T) { t.Skip(\"" + need.LongReason + "an hour\") }) }\nfunc TestLast(t *testing.T) { t.Skip(\"" + need.LongReason + "a day\") }\n",
+		"long/l_test.go":  "package long\nimport \"testing\"\nfunc TestLong(t *testing.T) { t.Run(\"x\", func(t *testing.T) { t.Skip(\"" + need.LongReason + "an hour\") }) }\nfunc TestLast(t *testing.T) { t.Skip(\"" + need.LongReason + "a day\") }\nfunc TestScript(t *testing.T) { t.Log(\"> [short] skip '" + need.LongReason + "a year'\"); t.SkipNow() }\n",
 		"slow/s_test.go":  "package slow\nimport (\"testing\"; \"time\")\nfunc TestSlow(t *testing.T) { time.Sleep(200*time.Millisecond) }\n",
 		"bad/bad_test.go": "package bad\nimport \"testing\"\nfunc TestBad(t *testing.T) { t.Error(\"seen\") }\n",
 		"die/d_test.go":   "package die\nimport \"testing\"\nfunc TestDie(t *testing.T) { panic(\"the end\") }\n",
@@ -63,7 +63,7 @@ func TestSummary(t *testing.T) {
 		t.Errorf("in CI: good %v:\n%s", good, text)
 	}
 	if text, good = read(true, true, "./long", "./slow"); !good ||
-		!strings.Contains(text, "\n2 long tests left out, make test-all runs them: example.com/x/long 2\n") || strings.Contains(text, "Not tested here") ||
+		!strings.Contains(text, "\n3 long tests left out, make test-all runs them: example.com/x/long 3\n") || strings.Contains(text, "Not tested here") ||
 		!regexp.MustCompile(`\nThe slowest tests, in seconds:\n +\d+\.\d  example\.com/x/slow TestSlow\n`).MatchString(text) {
 		t.Errorf("with -short: good %v:\n%s", good, text)
 	}

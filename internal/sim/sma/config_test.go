@@ -167,9 +167,6 @@ func TestAllocations(t *testing.T) {
 // The three-level fabric of 11,664 hosts on 1,620 switches of 36 ports: its
 // agents, with every table that a manager writes, fit into 100 MB.
 func TestMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a tenth of a second and 50 MB")
-	}
 	const hosts, switches, limit = 11664, 1620, 100 << 20
 	var before, after runtime.MemStats
 	runtime.GC()
