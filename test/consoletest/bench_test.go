@@ -48,6 +48,7 @@ func BenchmarkConsole(b *testing.B) {
 		{"16 hosts", "sim"},
 		{"648 hosts", "sim:fattree,radix=36,levels=2"},
 		{"11664 hosts", "sim:fattree,radix=36,levels=3"},
+		{"40960 hosts", "sim:fattree,radix=64,levels=3,pods=40"},
 	} {
 		b.Run(size.name, func(b *testing.B) {
 			s := newSiteOn(b, size.fabric)
