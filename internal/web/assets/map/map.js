@@ -134,7 +134,7 @@ export class FabricMap {
   alone(key) {
     this.dim = key;
     weigh(this.bundles, this.lines, this.mode, this.load, key);
-    this.picture = null;
+    this.picture = this.texts = null;
     this.stale();
   }
 

@@ -30,7 +30,7 @@ function tones(element) {
 export function paint(m) {
   if (!m.colours) {
     m.colours = tones(m.element);
-    m.picture = null;
+    m.picture = m.texts = null;
   }
   const c = m.canvas.getContext('2d', {alpha: false});
   const {scale, x, y} = m.view, {width, height, ratio} = m.size;
