@@ -51,7 +51,7 @@ export function place(map, aspect, folded) {
 // their hosts, hosts that are at no leaf of it, and higher switches by level.
 function gather(map, folded) {
   const {name, type, level, group} = map.nodes, n = name.length;
-  const groups = map.groups.map((g, i) => ({index: i, folded: folded[i], leaves: [], loose: [], upper: new Map(), hosts: 0, switches: 0, higher: 0}));
+  const groups = map.groups.map((g, i) => ({index: i, folded: folded[i], leaves: [], bare: [], loose: [], upper: new Map(), hosts: 0, switches: 0, higher: 0}));
   const order = [];
   for (let i = 0; i < n; i++) {
     const g = groups[group[i]];
@@ -102,8 +102,8 @@ const collator = new Intl.Collator('en', {numeric: true});
 
 function compare(a, b) { return collator.compare(a, b); }
 
-// cellsOf are the parts of a group: its racks and rails, and else a leaf each, with the hosts of each. Of
-// leaves whose hosts are all in racks nothing is left but the leaf: they are of the level above these.
+// cellsOf are the parts of a group: its racks and rails, and else a leaf each, with the hosts of each. Leaves
+// of which no host is in the same part are the level above these: g.bare.
 function cellsOf(g, map) {
   const rack = map.nodes.rack;
   if (!rack) return g.leaves.map(l => ({name: '', leaves: [l.node], hosts: l.hosts}));
@@ -113,16 +113,13 @@ function cellsOf(g, map) {
     return cells.get(key);
   };
   const of = (i, leaf) => (rack[i] >= 0 ? cell(rack[i], map.racks[rack[i]]) : leaf >= 0 ? cell(-2 - leaf, '') : null);
-  const bare = [];
-  for (const l of g.leaves) {
-    for (const i of l.hosts) of(i, l.node).hosts.push(i);
-    if (rack[l.node] < 0 && !cells.has(-2 - l.node)) bare.push(l.node);
-    else of(l.node, l.node).leaves.push(l.node);
-  }
+  for (const l of g.leaves) for (const i of l.hosts) of(i, l.node).hosts.push(i);
   g.loose = g.loose.filter(i => !of(i, -1)?.hosts.push(i));
-  if (cells.size) g.upper.set(1, bare);
-  else bare.forEach(i => of(i, i).leaves.push(i));
-  return [...cells.values()].sort((a, b) => compare(a.name, b.name));
+  for (const l of g.leaves) of(l.node, l.node).leaves.push(l.node);
+  const all = [...cells.values()].sort((a, b) => compare(a.name, b.name)), full = all.filter(c => c.hosts.length);
+  if (!full.length) return all;
+  g.bare = all.filter(c => !c.hosts.length).flatMap(c => c.leaves);
+  return full;
 }
 
 // boxOf lays out a group by itself, from its own corner: higher switches in rows, then the
@@ -142,6 +139,11 @@ function boxOf(g, map) {
   const at = [], racks = []; // [node, x, y, width]
   let y = titleRoom;
   for (const level of [...g.upper.keys()].sort((a, b) => b - a)) y = spread(g.upper.get(level), 0, width, y, at) + levelRoom - 1;
+  if (g.bare.length) {
+    const from = at.length;
+    y = spread(g.bare, 0, width, y + rackRoom, at) + levelRoom - 1;
+    for (const [i, x, cy] of at.slice(from)) if (map.nodes.rack[i] >= 0) racks.push({name: map.racks[map.nodes.rack[i]], x: x - 1.4, y: cy - 1.4, width: 2.8, height: 1.9});
+  }
   const inset = (width - columns * cell.width) / 2;
   for (const [i, of] of cells.entries()) {
     const x0 = inset + (i % columns) * cell.width, y0 = y + Math.floor(i / columns) * cell.height + named;
