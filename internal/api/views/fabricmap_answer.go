@@ -107,8 +107,8 @@ func answer(f *MapFacts, c MapContent) (*MapAnswer, error) {
 	return &MapAnswer{body, zipped, `W/"` + hex.EncodeToString(sum[:16]) + `"`}, nil
 }
 
-// zipLevel takes a fifth of the time of the usual level, and makes maps a tenth larger.
-const zipLevel = gzip.BestSpeed
+// zipLevel takes a third of the time of the usual level, and makes maps 3 % larger.
+const zipLevel = 4
 
 func zip(body []byte) ([]byte, error) {
 	var out bytes.Buffer
