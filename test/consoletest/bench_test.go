@@ -53,8 +53,11 @@ func BenchmarkConsole(b *testing.B) {
 		b.Run(size.name, func(b *testing.B) {
 			s := newSiteOn(b, size.fabric)
 			s.start()
-			for late := time.Now().Add(bringUp); s.item("/status")["verdict"] == "unknown" && time.Now().Before(late); {
-				time.Sleep(time.Second)
+			for late := time.Now().Add(bringUp); time.Now().Before(late); time.Sleep(time.Second) {
+				// Which a large fabric on few processors answers late.
+				if a, err := s.call("GET", "/status", nil); err == nil && a["item"].(js)["verdict"] != "unknown" {
+					break
+				}
 			}
 			s.verdict("isolated.*")
 			for b.Loop() {
@@ -66,7 +69,7 @@ func BenchmarkConsole(b *testing.B) {
 }
 
 // bringUp is how long a manager may take for the largest fabric.
-const bringUp = 5 * time.Minute
+const bringUp = 15 * time.Minute
 
 func (s *site) measure(b *testing.B) {
 	p := newPage(b, s.base())
