@@ -8,8 +8,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/files"
 )
 
-// racksHelp explains --racks.
-const racksHelp = "file with the pod and rack of each device, for the map (docs/console.md)"
+// racksHelp explains --racks: briefly, for the help of run.
+const racksHelp = "file of racks (which device is in which pod and rack, for the map: docs/console.md)"
 
 // readRacks reads the file of racks; nil without one.
 func (f *Flags) readRacks() (*racks.File, error) {
