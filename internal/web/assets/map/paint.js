@@ -41,8 +41,9 @@ export function paint(m) {
   c.setTransform(scale * ratio, 0, 0, scale * ratio, -x * scale * ratio, -y * scale * ratio);
   const near = cables(m, view);
   bundles(c, m, near);
-  boxes(c, m, view);
+  boxes(c, m, view, false);
   links(c, m, near);
+  boxes(c, m, view, true); // over cables that lead past
   const nodes = visible(m, view);
   if (nodes) nodes.forEach(i => device(c, m, i));
   else picture(c, m);
@@ -55,16 +56,16 @@ export function paint(m) {
   marks(c, m, view);
 }
 
-function boxes(c, m, view) {
+function boxes(c, m, view, folded) {
   c.lineWidth = 1 / m.view.scale;
   c.strokeStyle = m.colours.line;
   c.fillStyle = m.colours.page;
   for (const b of m.at.boxes) {
-    if (b.x > view.right || b.x + b.width < view.left || b.y > view.bottom || b.y + b.height < view.top) continue;
+    if (b.folded !== folded || b.x > view.right || b.x + b.width < view.left || b.y > view.bottom || b.y + b.height < view.top) continue;
     c.fillRect(b.x, b.y, b.width, b.height);
     c.strokeRect(b.x, b.y, b.width, b.height);
   }
-  for (const r of m.at.racks) c.strokeRect(r.x, r.y, r.width, r.height);
+  if (!folded) for (const r of m.at.racks) c.strokeRect(r.x, r.y, r.width, r.height);
 }
 
 // visible are the devices in view; null where they are too many to draw each.

@@ -211,7 +211,7 @@ class FabricPage {
 
   nothing() {
     this.refresh = null;
-    replace(this.panel, h('h2', {}, 'Nothing is chosen'), h('p', {class: 'hint'}, 'Press a device of the map, or search for one. With the keyboard: arrow keys go from device to device, Enter shows one, + and − zoom, 0 shows the whole.'));
+    replace(this.panel, h('h2', {}, 'Nothing is chosen'), h('p', {class: 'hint'}, 'Press a device of the map, or search for one. With the keyboard: arrow keys go from device to device, Enter shows one or unfolds a box, + and − zoom, 0 shows the whole.'));
   }
 
   chosen(kind, index) {
