@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -124,12 +125,14 @@ func TestManyRows(t *testing.T) {
 			p.evaluate(tableOf("Ports")+`.scrollIntoView()`, nil)
 			p.wantDrawn("in a window that is "+w.name, "Ports", manyRows, "")
 			p.looksRight("10,000 ports, "+w.name+", "+scheme, true)
+			p.screenshot("ports-" + w.name + "-" + scheme)
 		}
 	}
 	p.size(wide.width, wide.height, 1)
 	p.find("button", "Take…").click()
 	p.says("256 ports chosen")
 	p.looksRight("256 ports to take", true)
+	p.screenshot("ports-to-take")
 	p.find("button", "Show the plan").click()
 	p.says("Take 256 ports from many")
 }
@@ -160,7 +163,9 @@ func TestManyMembers(t *testing.T) {
 		t.Fatalf("the focus is at %s: want row 100", got)
 	}
 	p.drawn(caption)
-	p.evaluate(`document.activeElement.dispatchEvent(new MouseEvent('click', {bubbles: true, shiftKey: true}))`, nil) // as Shift and Space
+	if err := p.do(chromedp.KeyEvent(" ", chromedp.KeyModifiers(chromedp.ModifierShift))); err != nil {
+		t.Fatal(err)
+	}
 	p.says("10,000 rows, 101 chosen")
 	p.evaluate(`document.activeElement.closest('.tablebox').querySelector('[data-filter]').focus()`, nil)
 	p.reach(`document.activeElement.dataset.act === 'Make them limited'`)

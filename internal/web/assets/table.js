@@ -189,6 +189,8 @@ class Table {
       next = this.drawn.get(i);
     }
     this.above.firstChild.style.height = `${from * height}px`;
+    if (from) this.body.prepend(this.above);
+    else this.above.remove();
     this.below.firstChild.style.height = `${(this.list.length - to) * height}px`;
     this.measure(from);
   }
