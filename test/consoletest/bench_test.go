@@ -135,7 +135,7 @@ func BenchmarkPages(b *testing.B) {
 	p.visit("/console/#code=" + s.do("POST", "/logins", js{})["code"].(string))
 	p.until(`document.querySelector('main .page[data-ready=true]')`)
 	p.wait()
-	for _, page := range []string{"overview", "fabric", "tenants", "tenants?name=big", "change?partition=0x1000", "change?task=take", "why?from=" + guids[1], "why?from=" + guids[1] + "&to=" + guids[2], "proof", "history", "managers", "events", "traffic"} {
+	for _, page := range []string{"overview", "fabric", "tenants", "tenants?name=big", "change?partition=0x1000", "change?task=take", "why?from=" + guids[1], "why?from=" + guids[1] + "&to=" + guids[2], "proof", "history", "managers", "traffic"} {
 		b.Run(page, func(b *testing.B) {
 			for b.Loop() {
 				p.visit("/console/?" + url.QueryEscape(page) + "#/events") // which forgets what other pages have read

@@ -71,7 +71,7 @@ class Table {
     this.heads = columns.map(c => this.head(c));
     this.all = choose && h('input', {type: 'checkbox', 'aria-label': `Choose all: ${caption}`, onchange: () => this.pick(this.list, this.all.checked)});
     this.body = h('tbody', {onclick: e => this.clicked(e), onkeydown: e => this.pressed(e)});
-    this.element = h('table', {}, h('caption', {id, class: hideCaption ? 'hidden' : null}, caption), h('thead', {}, h('tr', {}, choose ? h('th', {scope: 'col'}, this.all) : null, this.heads)), this.body);
+    this.element = h('table', {}, h('caption', {id, class: hideCaption ? 'hidden' : null}, caption), h('thead', {}, h('tr', {'aria-rowindex': '1'}, choose ? h('th', {scope: 'col'}, this.all) : null, this.heads)), this.body);
     this.filter = h('input', {type: 'search', 'data-filter': true, 'aria-label': `Filter: ${caption}`, placeholder: 'Filter', value: kept('filter', caption), spellcheck: 'false', autocomplete: 'off', maxlength: '200', oninput: () => {
       remember(shownPage(), {filter: this.filter.value ? `${caption}: ${this.filter.value}` : ''});
       this.arrange();
@@ -234,6 +234,7 @@ class Table {
     if (!box) return;
     box.focus({preventScroll: true});
     box.closest('tr').scrollIntoView({block: 'nearest'});
+    this.window(); // now: the next key may come before the browser says that it scrolled
   }
 
   // say says how many rows there are and how many are chosen, and shows what can be done with them.

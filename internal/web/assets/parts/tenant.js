@@ -6,6 +6,7 @@
 import {button, count, facts, h, link, mark, notify, replace, settle, table, toHash} from '../dom.js';
 import * as api from '../api.js';
 import {approvals} from './approvals.js';
+import {steady} from './controls.js';
 import {flow} from './flow.js';
 import {state} from './members.js';
 import {matrix} from './matrixview.js';
@@ -129,21 +130,25 @@ function memberTable(p, partition, list) {
 }
 
 function drawPorts(p, list) {
+  if (p.portTable) { // where rows may be chosen
+    steady(p.ports, () => p.portTable.update(list));
+    return;
+  }
   const names = k => link(toHash('change', {partition: k}), k);
   const write = p.app.provider && !p.app.session.read_only;
   /** @returns {[string, (rows: any[]) => void]} */
   const task = (name, title) => [title, xs => p.app.go('change', {task: name, ports: xs.map(x => x.guid).join(',')})];
-  replace(p.ports, h('section', {class: 'panel'},
-    table(`Ports${list.more ? ' (the first 20,000)' : ''}`, [
-      {title: 'End port', cell: x => (x.node_guid ? link(toHash('fabric', {node: x.node_guid}), label(p.index.byGUID.get(x.guid) || x)) : x.guid), sort: x => x.node || x.guid},
-      {title: 'GUID', cell: x => h('code', {}, x.guid), sort: x => x.guid},
-      {title: 'LID', cell: x => x.lid || '', number: true, sort: x => x.lid || 0},
-      {title: 'Found', cell: x => (x.found ? mark('good', x.state || 'found') : mark('unknown', 'not found')), sort: x => String(x.found)},
-      {title: 'Place', cell: x => (x.bound ? `only at port ${x.bound.port} of ${x.bound.switch}` : '')},
-      {title: 'Partitions', cell: x => x.partitions.map((k, i) => [i ? ', ' : '', p.app.session.read_only ? k : names(k)])},
-      {title: 'Reach', cell: x => (x.found ? link(toHash('why', {from: x.guid}), 'whom it talks with', h('span', {class: 'hidden'}, `: ${x.node || x.guid}`)) : '')},
-    ], list, {empty: 'It has no ports yet.', choose: p.app.session.read_only ? null : {key: x => x.guid, name: x => x.node || x.guid,
-      actions: [task('move', 'Move…'), ...p.app.provider ? [task('give', 'Give…'), task('take', 'Take…')] : [task('offer', 'Offer…')]]}}),
+  p.portTable = table(`Ports${list.more ? ' (the first 20,000)' : ''}`, [
+    {title: 'End port', cell: x => (x.node_guid ? link(toHash('fabric', {node: x.node_guid}), label(p.index.byGUID.get(x.guid) || x)) : x.guid), sort: x => x.node || x.guid},
+    {title: 'GUID', cell: x => h('code', {}, x.guid), sort: x => x.guid},
+    {title: 'LID', cell: x => x.lid || '', number: true, sort: x => x.lid || 0},
+    {title: 'Found', cell: x => (x.found ? mark('good', x.state || 'found') : mark('unknown', 'not found')), sort: x => String(x.found)},
+    {title: 'Place', cell: x => (x.bound ? `only at port ${x.bound.port} of ${x.bound.switch}` : '')},
+    {title: 'Partitions', cell: x => x.partitions.map((k, i) => [i ? ', ' : '', p.app.session.read_only ? k : names(k)])},
+    {title: 'Reach', cell: x => (x.found ? link(toHash('why', {from: x.guid}), 'whom it talks with', h('span', {class: 'hidden'}, `: ${x.node || x.guid}`)) : '')},
+  ], list, {empty: 'It has no ports yet.', choose: p.app.session.read_only ? null : {key: x => x.guid, name: x => x.node || x.guid,
+    actions: [task('move', 'Move…'), ...p.app.provider ? [task('give', 'Give…'), task('take', 'Take…')] : [task('offer', 'Offer…')]]}});
+  replace(p.ports, h('section', {class: 'panel'}, p.portTable,
     write ? h('p', {class: 'row'}, link(toHash('change', {task: 'give', tenant: p.name}), 'Give it ports'), link(toHash('change', {task: 'take'}), 'Take ports from it')) : null));
 }
 
