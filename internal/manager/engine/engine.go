@@ -213,12 +213,13 @@ func (e *Engine) startPass(now time.Duration) {
 		return
 	}
 	e.bind()
+	e.reportForeign()
 	e.bounds.others = false
 	e.cancelLooks()
 	e.begin(event.PhasePlan)
 	p := e.wanted()
 	cut := e.agenda.narrowed == p
-	e.sweep.before = snapshot{}
+	e.sweep.forget()
 	e.agenda.planning()
 	e.noteChanges()
 	var want *desired.Result

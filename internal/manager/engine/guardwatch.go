@@ -73,8 +73,8 @@ func (e *Engine) guarding() bool {
 // foreign counts a foreign change that gave a port more than it should have: a port that
 // benefits repeatedly is fenced. A device that accepts Sets from anyone may have been
 // changed by anyone, perhaps to get its port fenced: there a change is only corrected.
-func (e *Engine) foreign(op plan.Op) {
-	if e.config.Profile == protect.None || !plan.Widened(op, e.desired.Tables) || !op.Port.Guarded() {
+func (e *Engine) foreign(op plan.Op, wanted *observed.Desired) {
+	if e.config.Profile == protect.None || !plan.Widened(op, wanted) || !op.Port.Guarded() {
 		return
 	}
 	at, ok := watch.GuardOf(op.Port)

@@ -296,12 +296,36 @@ func (e *Engine) putRight() bool {
 
 // reportDrift reports foreign changes.
 func (e *Engine) reportDrift(p *plan.Plan) {
+	var ops []plan.Op
 	for _, s := range p.Stages {
 		for _, op := range s.Ops {
 			if op.Kind != plan.Counters && !e.proof.unfinished[unfinished{op.Port, op.Attribute}] {
-				e.emit(event.Drifted{Op: op})
-				e.foreign(op)
+				ops = append(ops, op)
 			}
+		}
+	}
+	e.reportOverwritten(ops, e.desired.Tables)
+}
+
+// reportForeign reports foreign changes that were made while the subnet was read again. The pass
+// that is about to start corrects them.
+func (e *Engine) reportForeign() {
+	if e.sweep.stood == nil || e.bounds.others || !e.settled || !e.isMaster() {
+		return
+	}
+	ops, wanted := plan.Foreign(e.sweep.before.fabric, e.sweep.stood, e.sweep.drifted, e.fabric)
+	e.reportOverwritten(ops, wanted)
+}
+
+// reportOverwritten reports blocks that somebody else wrote. A table of many blocks counts once
+// against its port.
+func (e *Engine) reportOverwritten(ops []plan.Op, wanted *observed.Desired) {
+	counted := make(map[unfinished]bool)
+	for _, op := range ops {
+		e.emit(event.Drifted{Op: op})
+		if at := (unfinished{op.Port, op.Attribute}); !counted[at] {
+			counted[at] = true
+			e.foreign(op, wanted)
 		}
 	}
 }

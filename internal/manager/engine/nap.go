@@ -53,7 +53,8 @@ func (e *Engine) dropWork(why trigger) {
 	e.proof.baseline = nil
 	e.sweep.discovery = nil
 	e.bounds.others = true
-	e.sweep.before, e.agenda.wayFor = snapshot{}, e.agenda.policy
+	e.sweep.forget()
+	e.agenda.wayFor = e.agenda.policy
 	if e.isMaster() {
 		e.step(why, watching{})
 	} else {

@@ -48,7 +48,7 @@ func (e *Engine) cutMoved() bool {
 	rivals := e.master.Rivals()
 	e.takeOver(sweep.Cut(e.fabric, cut))
 	e.master.Keep(rivals)
-	e.sweep.before = snapshot{} // this one has tables too
+	e.sweep.forget() // this one has tables too
 	return true
 }
 

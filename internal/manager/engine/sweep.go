@@ -18,11 +18,18 @@ type survey struct {
 	told      int // of its faults
 	// before is the subnet before it was found out who there is, with its tables.
 	before snapshot
+	// stood is what was wanted of before, nil where that is not known; drifted are ports of it that were
+	// found to differ.
+	stood   *observed.Desired
+	drifted []*observed.Port
 	// aliases and lanes report whether the last sweep of the whole subnet, or the one under way, reads
 	// GUIDInfo and the tables of virtual lanes.
 	aliases, lanes bool
 	counts         event.Sweeps
 }
+
+// forget drops the subnet as it was before.
+func (s *survey) forget() { s.before, s.stood, s.drifted = snapshot{}, nil, nil }
 
 // surveying is what the phases have in common that read the whole subnet.
 type surveying struct{ base }
@@ -139,6 +146,9 @@ func (e *Engine) takeOver(f *observed.Fabric) {
 	old := e.fabric
 	if old != nil && e.sweep.before.fabric == nil {
 		e.sweep.before = e.snapshot
+		if e.desired != nil {
+			e.sweep.stood, e.sweep.drifted = e.desired.Tables, e.agenda.takeRepairs()
+		}
 	}
 	e.fabric = f
 	e.counts, e.proof.baseline, e.silent = e.fabric.Count(), nil, e.fabric.Silent()
