@@ -139,8 +139,8 @@ func BenchmarkPages(b *testing.B) {
 		b.Run(page, func(b *testing.B) {
 			for b.Loop() {
 				p.visit("/console/?" + url.QueryEscape(page) + "#/events") // which forgets what other pages have read
-				p.until(`document.querySelector('main .page[data-ready=true]')`)
 				p.wait()
+				p.until(`document.querySelector('main .page[data-ready=true]')`)
 				bytes, service, browser, began := p.carried(), s.processor(b), renderers(b), time.Now()
 				p.evaluate(fmt.Sprintf(`(() => { document.querySelector('main .page').dataset.ready = ''; location.hash = '#/%s'; })()`, page), nil)
 				p.until(`document.querySelector('main .page[data-ready=true]')`)
