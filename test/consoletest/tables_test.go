@@ -171,6 +171,10 @@ func TestManyMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.says("10,000 rows, 101 chosen")
+	p.press(kb.Escape)
+	if got := p.text(`document.activeElement.textContent`); got != "Save "+caption {
+		t.Errorf("after Escape %q has the focus", got)
+	}
 	p.evaluate(`document.activeElement.closest('.tablebox').querySelector('[data-filter]').focus()`, nil)
 	p.reach(`document.activeElement.dataset.act === 'Make them limited'`)
 	p.press(kb.Enter)

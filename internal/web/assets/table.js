@@ -224,8 +224,10 @@ class Table {
     this.pick(from < 0 ? [this.list[i]] : this.list.slice(Math.min(i, from), Math.max(i, from) + 1), e.target.checked);
   }
 
-  // pressed goes from check box to check box, also to one that is not drawn yet.
+  // pressed goes from check box to check box, also to one that is not drawn yet, and with Escape behind
+  // all rows.
   pressed(e) {
+    if (e.key === 'Escape' && this.long) this.saver.querySelector('summary').focus();
     const step = {ArrowDown: 1, ArrowUp: -1}[e.key];
     if (!step || !e.target.dataset.pick) return;
     e.preventDefault();
