@@ -114,15 +114,14 @@ const idleFor = 5 * time.Second
 
 // BenchmarkPages is what each page costs over the network on a fabric of 11,664 hosts, where one tenant
 // has 10,000 of them and 100 tenants have 16 each: bytes as they are sent, and time from the address to
-// the last answer, and time of processors, which says more on a busy machine. Of the service it logs the
-// memory.
+// the last answer, and time of processors, which says more on a busy machine. Of the service it has the
+// memory too.
 func BenchmarkPages(b *testing.B) {
 	s := newSiteOn(b, "sim:fattree,radix=36,levels=3")
 	s.start()
 	for late := time.Now().Add(bringUp); s.item("/status")["verdict"] == "unknown" && time.Now().Before(late); {
 		time.Sleep(time.Second)
 	}
-	s.reportMemory(b, "before")
 	var guids []string
 	for _, port := range s.items("/ports?found=true") {
 		if node, _ := port["node"].(string); strings.HasPrefix(node, "H") {
@@ -157,14 +156,11 @@ func BenchmarkPages(b *testing.B) {
 				p.wait() // for an audit too, which takes seconds
 				b.ReportMetric(float64(time.Since(began).Milliseconds()), "ms-to-the-last-answer")
 				b.ReportMetric((p.carried()-bytes)/1e3, "kB")
+				b.ReportMetric(s.resident(b), "MB-of-the-service")
 			}
 			b.ReportMetric(0, "ns/op") // it says nothing
 		})
-		if page == "overview" {
-			s.reportMemory(b, "after the Overview")
-		}
 	}
-	s.reportMemory(b, "after all pages")
 }
 
 // processor is the time of processors that the service took so far, in seconds.
@@ -240,18 +236,19 @@ func (s *site) tenantOf(name string, first int, guids []string) {
 	s.do("POST", "/partitions", js{"name": name + "-net", "owner": name, "pkey": fmt.Sprintf("0x%04x", first), "members": members})
 }
 
-// reportMemory logs what the service takes of memory, the simulated fabric in it too.
-func (s *site) reportMemory(b *testing.B, when string) {
+// resident is what the service takes of memory, the simulated fabric in it too, in MB.
+func (s *site) resident(b *testing.B) float64 {
 	b.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {
 		b.Fatal(err)
 	}
-	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, "VmRSS") || strings.HasPrefix(line, "VmHWM") {
-			b.Logf("%s: %s", when, strings.Join(strings.Fields(line), " "))
-		}
+	_, rest, _ := strings.Cut(string(text), "VmRSS:")
+	kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+	if err != nil {
+		b.Fatal(err)
 	}
+	return kib * 1024 / 1e6
 }
 
 // memory is what the processes of the browser take together, and the largest of those that
