@@ -98,14 +98,9 @@ func (b *TenantBody) Change(name string) (change resource.PutTenant, err error) 
 // TenantOf is a tenant as its callers and the provider see it.
 func TenantOf(s *resource.State, c resource.Caller, t *resource.Tenant) Tenant {
 	_, revision := s.Object(t.Key())
-	out := Tenant{Name: t.Name, ApproveRemovals: t.ApproveRemovals, KnownPortsOnly: t.KnownPortsOnly, Quota: Quota(t.Quota), Labels: t.Labels.Map(), Partitions: len(s.Partitions(t.Name)), Changed: s.NumberFor(c, revision)}
+	out := Tenant{Name: t.Name, ApproveRemovals: t.ApproveRemovals, KnownPortsOnly: t.KnownPortsOnly, Quota: Quota(t.Quota), Labels: t.Labels.Map(), Partitions: len(s.Partitions(t.Name)), Ports: len(s.PortsOf(t.Name)), Changed: s.NumberFor(c, revision)}
 	if t.Keys.First != 0 {
 		out.Keys = &KeyRange{PKey(t.Keys.First.String()), PKey(t.Keys.Last.String())}
-	}
-	for _, p := range s.Ports() {
-		if p.Owner == t.Name {
-			out.Ports++
-		}
 	}
 	return out
 }

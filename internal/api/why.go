@@ -65,9 +65,10 @@ func (a *api) reaching() {
 				if missed = err; err != nil {
 					return nil
 				}
-				r := reach.ReachOf(snap.Fabric, from, views.WhyView(s, caller, snap, proof, ib.SL(in.SL)))
-				r.Peers = slices.DeleteFunc(r.Peers, func(p reach.Peer) bool { return s.SightOf(caller, p.GUID) == resource.SightNone })
-				return sortedBy(views.PeersOf(r), key)
+				last, _ := in.after() // what is wrong with it is said when the page is cut
+				after, _ := ib.ParsePortGUID(last)
+				return views.PeersOf(reach.PeersAfter(snap.Fabric, from, views.WhyView(s, caller, snap, proof, ib.SL(in.SL)), after, in.Most()+1,
+					func(g ib.PortGUID) bool { return s.SightOf(caller, g) != resource.SightNone }))
 			}, key, func(*resource.State, views.Peer) bool { return true }, func(_ *resource.State, p views.Peer) views.Peer { return p })
 			if missed != nil {
 				return nil, missed

@@ -43,7 +43,7 @@ var addressed = []struct {
 	}, `document.querySelector('[data-ports] [data-talk]')`, false},
 	{"order of a table", "#/tenants", func(p *page) { p.find("button", "Ports").click() }, `document.querySelector('th[aria-sort=descending]')?.textContent === 'Ports'`, false},
 	{"partition", "#/change", func(p *page) { p.find("combobox", "Partition").choose("A new partition…") }, `document.querySelector('[data-task] select').value === 'new'`, false},
-	{"ports to move", "#/change?task=move", func(p *page) { p.find("checkbox", "red-5 .*").click() }, `document.querySelectorAll('[data-chosen]').length === 1`, true},
+	{"ports to move", "#/change?task=move", func(p *page) { p.find("checkbox", "Choose red-5 .*").click() }, `document.querySelectorAll('[data-chosen]').length === 1`, true},
 	{"partition to move to", "#/change?task=move", func(p *page) { p.find("combobox", "To the partition").choose("green-all .*") }, `document.querySelector('[data-task] select')?.value === '0x0100' && location.hash.includes('0x0100')`, true},
 	{"tenant to give to", "#/change?task=give", func(p *page) { p.find("combobox", "Tenant").choose("the provider itself") }, `[...document.querySelectorAll('[data-task] select')].some(e => e.value === 'provider')`, true},
 	{"verdict", "#/proof", func(p *page) { p.find("combobox", "Verdict").choose("violated") }, `document.querySelector('[data-part=pairs] select').value === 'violated'`, false},

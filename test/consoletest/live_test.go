@@ -100,7 +100,7 @@ func TestUndoOfWhatWasSeen(t *testing.T) {
 	p.follow("Change")
 	p.follow("Move ports")
 	p.find("searchbox", "Search").fill("red-5")
-	p.find("checkbox", "red-5 .*").click()
+	p.find("checkbox", "Choose red-5 .*").click()
 	p.find("combobox", "To the partition").choose("green-two .*")
 	p.apply()
 	p.find("button", "Undo…").click()

@@ -112,7 +112,8 @@ const focusable = `(() => [...document.querySelectorAll('a[href], button, input,
 	!(e.type === 'radio' && !e.checked && document.querySelector('input[type=radio][name="' + CSS.escape(e.name) + '"]:checked'))))()`
 
 // key tells one control from the next, also when the page has drawn it again.
-const key = `(e => [e.tagName, e.id.replace(/[0-9]+/, ''), e.getAttribute('href'), e.getAttribute('aria-label'), e.name, e.textContent.slice(0, 60)].join('|'))`
+const key = `(e => [e.tagName, e.id.replace(/[0-9]+/, ''), e.getAttribute('href'), e.getAttribute('aria-label'), e.name,
+	(document.getElementById(e.getAttribute('aria-labelledby')) || e).textContent.slice(0, 60)].join('|'))`
 
 // TestKeyboard: Tab reaches every control of every page, which shows that it has the focus,
 // and Enter on a link leads to its page, whose heading has the focus then.

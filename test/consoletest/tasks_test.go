@@ -146,7 +146,7 @@ var tasks = []task{
 		p.follow("Change")
 		p.follow("Move ports")
 		p.find("searchbox", "Search").fill("red-5")
-		p.find("checkbox", "red-5 .*").click()
+		p.find("checkbox", "Choose red-5 .*").click()
 		p.find("combobox", "To the partition").choose("green-two .*")
 		p.apply()
 		s.moved("red-5")

@@ -1,6 +1,7 @@
 package scaletest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +25,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/master"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -39,11 +42,14 @@ import (
 
 // order is what a process is to measure.
 type order struct {
-	Topology string // as for topology.Generate
+	Topology string         // as for topology.Generate
+	Routing  routing.Engine // routing.FatTree when ""
 	LMC      ib.LMC
 	// Tenants is the number of tenants into which hosts are divided, Keys in how many
 	// partitions besides every host is.
 	Tenants, Keys int
+	// Pause is how long the manager waits for what an earlier one may have sent.
+	Pause time.Duration
 }
 
 // cost is what something took.
@@ -60,6 +66,11 @@ type figures struct {
 	Phases         map[string]cost
 	Routing, Judge cost
 	Requests       uint64
+	// Packets are those of the phases that sent some.
+	Packets []sweep.Phase
+	// Allocated is how much memory was asked for during the bring-up, by the simulated fabric too,
+	// and Allocations how often.
+	Allocated, Allocations uint64
 	// Bytes: of the topology, of the fabric before and after the bring-up, and of the
 	// manager, each after a garbage collection; Peak is what the process had at most.
 	Topology, Off, Fabric, Manager, Peak uint64
@@ -190,7 +201,8 @@ func (o order) run(f *figures, fab *fabric.Fabric, l *topology.Netlist, p *polic
 	if err != nil {
 		return err
 	}
-	c := engine.Config{LMC: o.LMC, Routing: routing.FatTree}
+	o.Routing = cmp.Or(o.Routing, routing.FatTree)
+	c := engine.Config{LMC: o.LMC, Routing: o.Routing, Pause: o.Pause}
 	var a server.Config
 	master.Guard{
 		Profile: protect.Default, Learn: true, Keys: master.KeysOf(mkey.NewRing([mkey.SecretSize]byte{1}), new(mkey.Book), false),
@@ -201,10 +213,14 @@ func (o order) run(f *figures, fab *fabric.Fabric, l *topology.Netlist, p *polic
 	if err != nil {
 		return err
 	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
 	began := clock()
 	r = daemon.NewRunner(link, c, a, p, w)
 	err = r.Run(context.Background(), func() bool { return r.Engine().Settled() || w.refused != nil })
 	f.Whole = clock().less(began)
+	runtime.ReadMemStats(&after)
+	f.Allocated, f.Allocations = after.TotalAlloc-before.TotalAlloc, after.Mallocs-before.Mallocs
 	if err == nil {
 		err = w.refused
 	}
@@ -216,8 +232,14 @@ func (o order) run(f *figures, fab *fabric.Fabric, l *topology.Netlist, p *polic
 	}
 	f.Peak = peak()
 	f.Phases, f.Verdict, f.Requests = w.phases, w.verdict, r.Engine().Counts().Answered
+	for _, s := range r.Sweeps() {
+		f.Packets = append(f.Packets, s.Phases...)
+	}
+	f.Packets = slices.DeleteFunc(f.Packets, func(p sweep.Phase) bool { return p.Sent+p.Least == 0 })
 	f.Manager = live()
-	f.again(r.Engine().Fabric())
+	if o.Routing == routing.FatTree {
+		f.again(r.Engine().Fabric())
+	}
 	runtime.KeepAlive(r)
 	return link.Close()
 }

@@ -160,9 +160,9 @@ func pathOf(t *reach.Trace) *Path {
 }
 
 // PeersOf are the peers of an end port for the API.
-func PeersOf(r reach.Reach) []Peer {
+func PeersOf(list []reach.Peer) []Peer {
 	out := []Peer{}
-	for _, p := range r.Peers {
+	for _, p := range list {
 		x := Peer{EndOf(p.Port), p.Talks(), []Over{}}
 		for _, o := range p.Over {
 			x.Over = append(x.Over, Over{o.PKey.String(), o.Name, o.There.String(), o.Back.String()})

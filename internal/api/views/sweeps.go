@@ -21,6 +21,7 @@ type Cost struct {
 	Seconds       float64 `json:"seconds" doc:"by the clock"`
 	FabricSeconds float64 `json:"fabric_seconds" doc:"by the fabric, which is another time where the fabric is simulated"`
 	Sent          uint64  `json:"sent" doc:"packets sent, repeated ones included"`
+	Least         uint64  `json:"least" doc:"packets that would have done, computed from what was found and what was wanted"`
 	Answered      uint64  `json:"answered" doc:"requests answered"`
 	Repeated      uint64  `json:"repeated" doc:"packets sent again, or in addition, because answers did not arrive"`
 	Lost          uint64  `json:"lost" doc:"requests that nobody answered in the end"`

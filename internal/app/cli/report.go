@@ -197,10 +197,10 @@ func (r *verdictPrinter) reportSent(smps daemon.SMPs, took []sweep.Phase) {
 	fmt.Fprintln(r.out)
 	tw := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
 	for _, p := range took {
-		fmt.Fprintf(tw, "%s\t%.4f s\t%d packets\n", p.Name, p.Seconds, p.Sent)
+		fmt.Fprintf(tw, "%s\t%.4f s\t%d packets\t%d at the least\n", p.Name, p.Seconds, p.Sent, p.Least)
 	}
 	sum := sweep.SumPhases(took)
-	fmt.Fprintf(tw, "total\t%.4f s\t%d packets\n", sum.Seconds, sum.Sent)
+	fmt.Fprintf(tw, "total\t%.4f s\t%d packets\t%d at the least\n", sum.Seconds, sum.Sent, sum.Least)
 	tw.Flush()
 }
 

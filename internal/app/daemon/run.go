@@ -159,7 +159,7 @@ func (r *Runner) SMPs() SMPs { return r.counter.smps() }
 func (r *Runner) moment() sweep.Moment {
 	m := sweep.Moment{Clock: time.Now()}
 	if r.managed != nil { // the first phase begins while the engine is made
-		m.Fabric, m.Counts = r.Now(), r.Engine().Counts()
+		m.Fabric, m.Counts, m.Least = r.Now(), r.Engine().Counts(), r.Engine().Least()
 	}
 	return m
 }

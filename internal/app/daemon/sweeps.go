@@ -31,7 +31,7 @@ func (s *Served) Sweeps(ctx context.Context) ([]views.Sweep, error) {
 }
 
 func costOf(p sweep.Phase) views.Cost {
-	return views.Cost{Seconds: p.Seconds, FabricSeconds: p.FabricSeconds, Sent: p.Sent, Answered: p.Answered, Repeated: p.Repeated, Lost: p.Lost}
+	return views.Cost{Seconds: p.Seconds, FabricSeconds: p.FabricSeconds, Sent: p.Sent, Answered: p.Answered, Repeated: p.Repeated, Lost: p.Lost, Least: p.Least}
 }
 
 // running is the manager that runs.

@@ -64,6 +64,24 @@ func ReachOf(f *observed.Fabric, from *observed.Port, v View) Reach {
 	return r
 }
 
+// PeersAfter are those of ReachOf, by GUID, that come after a GUID and that keep wants: most of them at
+// most. Of a large fabric that is a fraction of the work.
+func PeersAfter(f *observed.Fabric, from *observed.Port, v View, after ib.PortGUID, most int, keep func(ib.PortGUID) bool) []Peer {
+	list := []Peer{}
+	own := v.memberships(from)
+	for _, to := range f.EndPorts() {
+		if to == from || to.GUID <= after || !keep(to.GUID) {
+			continue
+		}
+		if over := v.overOf(from, to, own); len(over) > 0 {
+			if list = append(list, Peer{to, to.GUID, to.String(), over}); len(list) == most {
+				break
+			}
+		}
+	}
+	return list
+}
+
 // overOf are the partitions whose keys match, by number.
 func (v *View) overOf(from, to *observed.Port, own map[ib.PKeyBase]bool) (out []Over) {
 	theirs := v.memberships(to)

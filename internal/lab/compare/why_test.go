@@ -1,6 +1,8 @@
 package compare_test
 
 import (
+	"cmp"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -27,6 +29,17 @@ func TestWhyIsWhatPacketsDo(t *testing.T) {
 		for _, a := range w.f.EndPorts() {
 			reached := reach.ReachOf(w.f, a, reach.View{})
 			peers := map[*observed.Port]bool{}
+			paged := []reach.Peer{}
+			for after := ib.PortGUID(0); ; after = paged[len(paged)-1].GUID {
+				page := reach.PeersAfter(w.f, a, reach.View{}, after, 2, func(ib.PortGUID) bool { return true })
+				if paged = append(paged, page...); len(page) < 2 {
+					break
+				}
+			}
+			slices.SortFunc(paged, func(x, y reach.Peer) int { return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.GUID, y.GUID)) })
+			if !reflect.DeepEqual(paged, reached.Peers) {
+				t.Fatalf("seed %d: the peers of %v by pages are %v, want %v", seed, a, paged, reached.Peers)
+			}
 			for i := range reached.Peers {
 				peers[reached.Peers[i].Port] = reached.Peers[i].Talks()
 			}

@@ -70,8 +70,9 @@ func (c *cable) judge(reply transact.Reply) error {
 		return fmt.Errorf("link left inactive: who is behind %s could not be asked again: %w", c.from, err)
 	}
 	n := &c.to.Node.Info
-	if info.NodeGUID == n.NodeGUID && info.LocalPortNum == c.to.Num && (c.to.Node.Switch != nil || info.PortGUID == c.to.GUID) {
+	same := info.NodeGUID == n.NodeGUID && info.NodeType == n.NodeType && info.NumPorts == n.NumPorts && info.PartitionCap == n.PartitionCap
+	if same && info.LocalPortNum == c.to.Num && (c.to.Node.Switch != nil || info.PortGUID == c.to.GUID) {
 		return nil
 	}
-	return fmt.Errorf("%w: behind %s is now node %s port %d, it was %s", ErrRecabled, c.from, info.NodeGUID, info.LocalPortNum, c.to)
+	return fmt.Errorf("%w: behind %s is now %s %s port %d of %d, it was %s", ErrRecabled, c.from, info.NodeType, info.NodeGUID, info.LocalPortNum, info.NumPorts, c.to)
 }

@@ -45,11 +45,11 @@ type Run struct {
 	stage int // index of the next stage
 	ops   []plan.Op
 
-	// links are those to ask about before any becomes Active; strange are the
+	// links are those to ask about before any becomes Active, while checking; strange are the
 	// ends of those that are not as they were found.
-	checked bool
-	links   []cable
-	strange map[*observed.Port]error
+	checked, checking bool
+	links             []cable
+	strange           map[*observed.Port]error
 
 	strict  bool
 	blocked map[ib.PKeyBase]bool
@@ -97,7 +97,7 @@ func (r *Run) Advance() (done bool) {
 	for r.stage < len(r.plan.Stages) {
 		r.ops = spread(r.plan.Stages[r.stage].Ops, max(r.width, 1))
 		if !r.checked && r.ops[0].Kind == plan.Activate {
-			r.checked, r.links = true, r.cables(r.ops)
+			r.checked, r.checking, r.links = true, true, r.cables(r.ops)
 			for range r.width {
 				r.check()
 			}
@@ -105,6 +105,7 @@ func (r *Run) Advance() (done bool) {
 				return false
 			}
 		}
+		r.checking = false
 		r.stage++
 		for range r.width {
 			r.next()
@@ -152,6 +153,9 @@ func (r *Run) Strict() { r.strict = true }
 
 // Stage names the stage under way.
 func (r *Run) Stage() string {
+	if r.checking && r.stage < len(r.plan.Stages) {
+		return r.plan.Stages[r.stage].Name // of which it is asked where its links lead
+	}
 	if r.stage == 0 {
 		return ""
 	}

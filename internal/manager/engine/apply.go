@@ -15,11 +15,12 @@ type writing struct {
 	run    *apply.Run // nil when nothing is being written yet
 	stage  string     // that was last told
 	silent bool       // stages are not told
+	least  map[string]uint64
 }
 
 // newWriting is about to write a plan.
 func (e *Engine) newWriting(p *plan.Plan) writing {
-	return writing{run: apply.Start(e.window, p, e.config.Limits.Window)}
+	return writing{run: apply.Start(e.window, p, e.config.Limits.Window), least: p.Least()}
 }
 
 // goOn writes on when no request is under way. stage is one that has begun, "" for none.
@@ -39,6 +40,8 @@ func (w *writing) ended(e *Engine) bool {
 	stage, ended := w.goOn()
 	if stage != "" {
 		e.begin(stage)
+		e.least += w.least[stage]
+		delete(w.least, stage)
 	}
 	return ended
 }

@@ -54,7 +54,7 @@
 //	    from Sweeping, Watching
 //	KeysDue -> Keying (secure)
 //	    writes the M_Keys that ports are to have
-//	    from Sweeping, Electing, Refreshing, Watching
+//	    from Sweeping, Electing, Reading, Refreshing, Watching
 //	TablesUnread -> Reading (readRest)
 //	    reads the tables with these keys
 //	    from Sweeping, Electing, Keying, Refreshing

@@ -28,6 +28,7 @@ func (e *Engine) startElection(now time.Duration) {
 		return
 	}
 	e.master.Begin(now)
+	e.least += uint64(len(e.master.Rivals()))
 }
 
 // enterElection checks that this manager can take part in the election; otherwise it may

@@ -53,6 +53,7 @@ type Engine struct {
 	keys      mkey.Keying
 	names     facts.PolicyNames
 	beside    beside
+	least     uint64 // Least
 
 	// Who is master, and what follows from that.
 	master *mastership.Mastership

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib/smp"
@@ -10,16 +11,23 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 )
 
-// tried ends the wait of a start when no table holds what a manager gives, and begins
-// again either way: keys come before tables.
-func (e *Engine) tried(now time.Duration) {
+// tried ends the wait of a start when no table holds what a manager gives: nobody has managed the
+// subnet, and what was read of it stands. Where ports get keys, tables are read again under them.
+func (e *Engine) tried(now time.Duration, d *sweep.Discovery) {
 	e.master.Wait.Trial, e.master.Wait.AtStart = false, false
-	if sweep.PowerUpKeys(e.fabric) {
+	switch {
+	case !sweep.PowerUpKeys(e.fabric):
+		e.pause()
+	case e.agenda.links.OutOfDate(e.fabric):
 		e.master.Wait.Until = now
 		e.startSweep()
-		return
+	default:
+		if e.master.Wait.Until = now; e.givesKeys() {
+			d.ForgetTables()
+			e.faults, e.sweep.discovery = slices.Clone(d.Faults()), d
+		}
+		e.lead(now)
 	}
-	e.pause()
 }
 
 // cutOffAgain is when a manager that has just begun, and waits for the right to write, reads a subnet

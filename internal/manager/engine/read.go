@@ -38,11 +38,15 @@ func (reading) advance(e *Engine, now time.Duration) bool {
 	more := d.Faults()[e.sweep.told:]
 	e.tell(more)
 	e.faults = append(e.faults, more...)
+	if !e.master.Wait.Trial || !e.givesKeys() { // else they are read again, under keys
+		_, tables := d.Least()
+		e.least += tables + uint64(len(mkey.GuardPorts(e.fabric)))
+	}
 	switch {
 	case !e.isMaster():
 		e.stoodBy(now)
 	case e.master.Wait.Trial:
-		e.tried(now)
+		e.tried(now, d)
 	default:
 		e.cutMoved() // while the ports were read again
 		e.lead(now)

@@ -115,6 +115,7 @@ func (e *Engine) revisited(now time.Duration) {
 		e.agenda.wantSweep("a device answers that the snapshot has elsewhere")
 		return
 	}
+	e.foundLeast()
 	if again := e.agenda.links.Followed(d.Fabric()); len(again.Links) > 0 {
 		e.emit(again)
 	}

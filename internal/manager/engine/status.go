@@ -21,6 +21,10 @@ func (e *Engine) Status() event.Status {
 	return m
 }
 
+// Least is how many packets all that was read and written so far takes at the least, computed from
+// what was found and what was wanted (sweep.Discovery.Least, plan.Plan.Least). Counts has what was sent.
+func (e *Engine) Least() uint64 { return e.least }
+
 // Faults lists what of Fabric could not be read or used. It stays as it is.
 func (e *Engine) Faults() []sweep.Fault { return slices.Clone(e.faults) }
 

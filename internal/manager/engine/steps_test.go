@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
@@ -148,9 +150,16 @@ func TestRareSteps(t *testing.T) {
 		is   func(*testing.T) *Engine
 		do   func(*Engine)
 	}{
-		{stateElecting, onSubnetUnread, anyone(Config{}), func(e *Engine) { e.startSweep() }},
+		{stateElecting, onSubnetUnread, anyone(Config{}), (*Engine).startSweep},
+		{stateSweeping, onSubnetUnread, anyone(Config{}), (*Engine).startSweep},
+		{stateReading, onSubnetUnread, anyone(Config{}), (*Engine).startSweep},
+		{stateWatching, onHandover, up(Config{Profile: protect.Tenant, Keys: shared.Keys}), (*Engine).release},
+		{stateReleasing, onDone, up(Config{}), func(e *Engine) { e.phase.advance(e, 0) }},
+		{stateSweeping, onContested, up(Config{}), contested},
+		{stateSweeping, onTakeover, anyone(Config{}), abandon},
 		{stateWatching, onMasterUnknown, up(Config{}), func(e *Engine) { e.startElection(e.now) }},
 		{stateRefreshing, onKeysDue, up(Config{Profile: protect.Tenant, Keys: shared.Keys}), lead(swept)},
+		{stateReading, onKeysDue, up(Config{Profile: protect.Tenant, Keys: shared.Keys}), lead(swept)},
 		{stateRefreshing, onTablesUnread, up(Config{}), lead(swept)},
 		{stateSweeping, onTablesUnread, up(Config{}), lead(swept)},
 		{stateSweeping, onMustWait, anyone(Config{}), deaf},
@@ -201,6 +210,29 @@ func TestRareSteps(t *testing.T) {
 			}
 		})
 	}
+}
+
+// contested has a host answer behind a link that is followed again, which stands elsewhere in the
+// snapshot.
+func contested(e *Engine) {
+	moved, host := e.ends[1].Peer, e.ends[2]
+	e.sweep.discovery = sweep.Again(e.window, e.Reads(), e.fabric, []*observed.Port{moved}, []*observed.Port{moved})
+	for p := (mad.SMP{}); e.window.Next(e.now, &p); {
+		who := host.Node.Info
+		who.PortGUID, who.LocalPortNum = host.GUID, host.Num
+		var answer interface {
+			Encode(*[mad.DataSize]byte) error
+		} = &who
+		if p.AttributeID == smp.AttrPortInfo {
+			answer = &moved.Info
+		}
+		if err := answer.Encode(&p.Data); err != nil {
+			panic(err)
+		}
+		p.MakeResponse(mad.StatusOK)
+		e.window.Receive(e.now, &p)
+	}
+	e.revisited(e.now)
 }
 
 // A master whose port has lost the LID of the master since it last read the subnet writes nothing

@@ -100,6 +100,7 @@ func (e *Engine) swept(now time.Duration) {
 			return
 		}
 	}
+	e.foundLeast()
 	e.faults = slices.Clone(e.sweep.discovery.Faults())
 	e.sweep.told = len(e.faults)
 	e.tell(e.faults)
@@ -125,6 +126,15 @@ func (e *Engine) swept(now time.Duration) {
 		e.sweep.discovery = nil
 	}
 	e.startElection(now)
+}
+
+// foundLeast counts what a discovery takes at the least, with the tables that it has read already.
+func (e *Engine) foundLeast() {
+	d := e.sweep.discovery
+	found, tables := d.Least()
+	if e.least += found; d.HasTables() {
+		e.least += tables
+	}
 }
 
 // vetWanted checks the names of the next policy, before anything is written.

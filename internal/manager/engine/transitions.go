@@ -110,7 +110,7 @@ var transitions = []transition{
 		[]string{"revisit"}, "reads what is behind links that changed"},
 	{[]state{stateSweeping, stateWatching}, onMasterUnknown, stateElecting,
 		[]string{"startElection"}, "asks the other managers for SMInfo"},
-	{[]state{stateSweeping, stateElecting, stateRefreshing, stateWatching}, onKeysDue, stateKeying,
+	{[]state{stateSweeping, stateElecting, stateReading, stateRefreshing, stateWatching}, onKeysDue, stateKeying,
 		[]string{"secure"}, "writes the M_Keys that ports are to have"},
 	{[]state{stateSweeping, stateElecting, stateKeying, stateRefreshing}, onTablesUnread, stateReading,
 		[]string{"readRest"}, "reads the tables with these keys"},

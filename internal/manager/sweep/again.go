@@ -130,10 +130,8 @@ func waysIn(f *observed.Fabric, cut map[*observed.Port]bool) (map[*observed.Node
 // left out, and what is behind those of follow is visited. All else stands as it
 // was. f stays as it is, so that the discovery can be given up.
 func Again(w *transact.Window, o Options, f *observed.Fabric, cut, follow []*observed.Port) *Discovery {
-	d := &Discovery{
-		window: w, options: o, fabric: Cut(f, cut),
-		kept: make(map[ib.NodeGUID]bool), followed: make(map[*observed.Port]bool),
-	}
+	d := newDiscovery(w, o, Cut(f, cut))
+	d.kept, d.followed = make(map[ib.NodeGUID]bool), make(map[*observed.Port]bool)
 	for _, n := range d.fabric.Nodes {
 		d.kept[n.GUID()] = true
 	}

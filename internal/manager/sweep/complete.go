@@ -10,7 +10,9 @@ import (
 // none of what every discovery reads.
 func Complete(w *transact.Window, o Options, f *observed.Fabric) *Discovery {
 	o.Forwarding, o.Multicast, o.MulticastTop, o.ClearChange = false, false, 0, false
-	return &Discovery{window: w, options: o, fabric: f, stage: stageMet, completes: true}
+	d := newDiscovery(w, o, f)
+	d.stage, d.completes = stageMet, true
+	return d
 }
 
 // readMoreOf asks for the tables of a node that the options add to every discovery's.

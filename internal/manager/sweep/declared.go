@@ -82,19 +82,14 @@ func (d *Discovery) contradict(p *observed.Port, reason string) {
 	}
 }
 
-// verify asks every device once more for its NodeInfo. A device that is no switch
-// cannot forward packets, so a cable between switches is genuine if the devices at
-// both its ends answer through it.
+// verify asks over every cable between switches from the end from which nobody has asked yet. A device
+// that is no switch cannot forward packets, so such a cable is genuine if the devices at both its
+// ends answer through it.
 func (d *Discovery) verify() {
-	d.contradictions = make(map[*observed.Port]string)
 	d.noteCables()
 	for _, n := range d.fabric.Nodes {
 		for i := range n.Ports {
-			p := &n.Ports[i]
-			if p.Reached && p.IsEnd() && (i > 0 || n.Switch != nil) {
-				d.askAgain(p.Path, p.MKey(), func(found *smp.NodeInfo, err error) { d.compare(p, found, err) })
-			}
-			if p.Peer != nil && n.Switch != nil && p.Peer.Node.Switch != nil {
+			if p := &n.Ports[i]; p.Peer != nil && n.Switch != nil && p.Peer.Node.Switch != nil && !d.over[p] {
 				d.askAgain(append(append(mad.Path{}, p.Path...), p.Num), p.MKeyOver(), func(found *smp.NodeInfo, err error) { d.confirm(p, found, err) })
 			}
 		}
@@ -116,43 +111,48 @@ func (d *Discovery) askAgain(path mad.Path, key ib.MKey, then func(*smp.NodeInfo
 	})
 }
 
-// compare compares a second answer of an end port with the first: if they differ, all
-// cables of a switch are contradicted.
-func (d *Discovery) compare(p *observed.Port, found *smp.NodeInfo, err error) {
+// confirm holds what answers behind a switch port against the cable that is
+// thought to be there.
+func (d *Discovery) confirm(p *observed.Port, found *smp.NodeInfo, err error) {
 	reason := ""
-	switch was := &p.Node.Info; {
+	far := p.Peer.Node
+	switch {
 	case err != nil:
-		reason = "asked again who it is, " + p.Node.Name() + " did not say: " + err.Error()
-	case found.NodeGUID != was.NodeGUID || found.NodeType != was.NodeType || found.NumPorts != was.NumPorts ||
-		found.PartitionCap != was.PartitionCap || found.PortGUID != p.GUID || p.Num != 0 && found.LocalPortNum != p.Num:
-		reason = fmt.Sprintf("it first said that it is %s %v of %d ports, then %s %v of %d ports",
-			was.NodeType, was.NodeGUID, was.NumPorts, found.NodeType, found.NodeGUID, found.NumPorts)
+		reason = fmt.Sprintf("%s does not lead to %s: %v", p, p.Peer, err)
+	case found.NodeGUID != far.GUID() || found.LocalPortNum != p.Peer.Num:
+		reason = fmt.Sprintf("%s does not lead to %s, but to port %d of %v", p, p.Peer, found.LocalPortNum, found.NodeGUID)
+	default:
+		reason = d.otherwise(far, found)
 	}
 	if reason == "" {
 		return
 	}
 	d.fault(p, errors.New(reason))
-	if p.Num != 0 {
-		d.contradict(p, reason)
+	d.contradict(p, reason)
+}
+
+// noteOver notes, for verify, that a switch answered over the cable from one of its ports to another's.
+func (d *Discovery) noteOver(from, to *observed.Port, found *smp.NodeInfo) {
+	if !d.options.Verify || from.Node.Switch == nil || to.Node.Switch == nil {
 		return
 	}
-	for i := range p.Node.Ports {
-		d.contradict(&p.Node.Ports[i], reason)
+	d.over[from] = true
+	if reason := d.otherwise(to.Node, found); reason != "" {
+		d.fault(to, errors.New(reason))
 	}
 }
 
-// confirm holds what answers behind a switch port against the cable that is
-// thought to be there.
-func (d *Discovery) confirm(p *observed.Port, found *smp.NodeInfo, err error) {
-	reason := ""
-	switch {
-	case err != nil:
-		reason = fmt.Sprintf("%s does not lead to %s: %v", p, p.Peer, err)
-	case found.NodeGUID != p.Peer.Node.GUID() || found.LocalPortNum != p.Peer.Num:
-		reason = fmt.Sprintf("%s does not lead to %s, but to port %d of %v", p, p.Peer, found.LocalPortNum, found.NodeGUID)
-	default:
-		return
+// otherwise says how a switch that answers over another cable differs from what it first said, which
+// contradicts all of its cables; "" for not at all.
+func (d *Discovery) otherwise(n *observed.Node, found *smp.NodeInfo) string {
+	was := &n.Info
+	if found.NodeType == was.NodeType && found.NumPorts == was.NumPorts && found.PartitionCap == was.PartitionCap && found.PortGUID == n.Ports[0].GUID {
+		return ""
 	}
-	d.fault(p, errors.New(reason))
-	d.contradict(p, reason)
+	reason := fmt.Sprintf("it first said that it is %s %v of %d ports and %d P_Keys, then %s %v of %d ports and %d P_Keys",
+		was.NodeType, n.Ports[0].GUID, was.NumPorts, was.PartitionCap, found.NodeType, found.PortGUID, found.NumPorts, found.PartitionCap)
+	for i := range n.Ports {
+		d.contradict(&n.Ports[i], reason)
+	}
+	return reason
 }

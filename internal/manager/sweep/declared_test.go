@@ -195,35 +195,45 @@ func TestEndlessSubtree(t *testing.T) {
 	}
 }
 
-// The second look at everybody finds who answers otherwise than at first, and who
-// says it is a switch and leads nowhere.
+// Cables between switches are followed from their other ends too, which finds who says it is a switch
+// and leads nowhere, and a switch that answers otherwise over another cable. Nobody is asked
+// twice over the same one.
 func TestVerify(t *testing.T) {
 	at := genuine()
 	at["1,2"] = switchInfo(0x70, 3, 1) // a host that poses as a spine, by itself
 	at["1,4"] = hostInfo(0x80)
-	told := 0
-	base := device(at)
-	d, _ := sweepOver(t, Options{Verify: true}, host(0, nil, func(route string, p *mad.SMP) (smp.Attribute, mad.Status, bool) {
-		switch {
-		case p.AttributeID == smp.AttrNodeInfo && route == "1,4":
-			if told++; told > 1 {
-				info := switchInfo(0x80, 1, 1)
-				return &info, 0, true
+	for _, x := range []struct {
+		leaf     smp.NodeInfo // as it is seen over the spine
+		doubtful []bool       // its ports
+		says     string
+	}{
+		{switchInfo(5, 6, 3), []bool{1: false, 2: true, 3: false, 4: false}, "does not lead to"},
+		{switchInfo(5, 7, 3), []bool{1: true, 2: true, 3: true, 4: true}, "it first said that it is switch"},
+	} {
+		asked := map[string]int{}
+		base := device(at)
+		d, _ := sweepOver(t, Options{Verify: true}, host(0, nil, func(route string, p *mad.SMP) (smp.Attribute, mad.Status, bool) {
+			if p.AttributeID == smp.AttrNodeInfo {
+				if asked[route]++; route == "1,3,1" {
+					return &x.leaf, 0, true
+				}
 			}
-		case p.AttributeID == smp.AttrNodeInfo && route == "1,3,1":
-			info := switchInfo(5, 6, 3) // the spine is genuine
-			return &info, 0, true
+			return base(route, p)
+		}))
+		leaf := d.Fabric().Node(5)
+		for num := 1; num < len(x.doubtful); num++ {
+			p := leaf.Port(ib.PortNum(num))
+			if got := d.Contradiction(p) != "" || p.Peer != nil && d.Contradiction(p.Peer) != ""; got != x.doubtful[num] {
+				t.Errorf("port %d: in doubt %v: %q", num, got, d.Contradiction(p))
+			}
 		}
-		return base(route, p)
-	}))
-	leaf := d.Fabric().Node(5)
-	for num, doubtful := range map[ib.PortNum]bool{1: false, 2: true, 3: false, 4: true} {
-		p := leaf.Port(num)
-		if got := d.Contradiction(p) != "" || p.Peer != nil && d.Contradiction(p.Peer) != ""; got != doubtful {
-			t.Errorf("port %d: in doubt %v", num, got)
+		if got := faultsOf(d); !strings.Contains(got, x.says) {
+			t.Errorf("faults %q, want %q", got, x.says)
 		}
-	}
-	if got := faultsOf(d); !strings.Contains(got, "it first said that it is CA") || !strings.Contains(got, "does not lead to") {
-		t.Errorf("faults %q", got)
+		for _, route := range []string{"1", "1,2", "1,3", "1,4", "1,3,1"} {
+			if asked[route] != 1 {
+				t.Errorf("%q was asked %d times who it is", route, asked[route])
+			}
+		}
 	}
 }

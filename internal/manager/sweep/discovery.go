@@ -54,8 +54,8 @@ type Options struct {
 	// Cables is the list of cables to hold to: what is behind a port and not
 	// on it is not let in, nor anything behind that. Nil believes devices.
 	Cables *cables.List
-	// Verify asks every device a second time for its NodeInfo, and follows every cable
-	// between switches from both ends; Contradiction returns what did not match.
+	// Verify follows every cable between switches from both ends; Contradiction returns what
+	// did not match.
 	Verify bool
 	// Last are ports that are followed when nothing else is left to follow: a device
 	// there that claims another's GUID is found second.
@@ -97,10 +97,13 @@ type Discovery struct {
 	fabric  *observed.Fabric
 	faults  []Fault
 	stage   stage
+	met     int // faults before tables were read
 	// ports counts those of all nodes; contradictions are about the cables at ports.
 	ports          int
 	contradictions map[*observed.Port]string
-	last           []*observed.Port // of options.Last, still to be followed
+	// over are the ports over whose cables somebody answered, for Options.Verify.
+	over map[*observed.Port]bool
+	last []*observed.Port // of options.Last, still to be followed
 	// disputed are the ports of devices that were found first and whose GUID another
 	// device claims.
 	disputed map[observed.Place]bool
@@ -130,9 +133,13 @@ const ahead = 8192
 
 // Discover starts at the port through which the window's packets leave.
 func Discover(w *transact.Window, o Options) *Discovery {
-	d := &Discovery{window: w, options: o, fabric: observed.NewFabric()}
+	d := newDiscovery(w, o, observed.NewFabric())
 	d.visit(nil, nil)
 	return d
+}
+
+func newDiscovery(w *transact.Window, o Options, f *observed.Fabric) *Discovery {
+	return &Discovery{window: w, options: o, fabric: f, over: make(map[*observed.Port]bool), contradictions: make(map[*observed.Port]string)}
 }
 
 // Advance is called when the window is idle: it asks for the next part, or
@@ -152,6 +159,7 @@ func (d *Discovery) Advance() (done bool) {
 	case stageVerify:
 		d.noteCables()
 		d.reportDuplicates()
+		d.met = len(d.faults)
 		if d.stage = stageMet; d.options.InParts {
 			return true
 		}
@@ -170,8 +178,19 @@ func (d *Discovery) Advance() (done bool) {
 	return true
 }
 
+// ForgetTables has the tables read once more.
+func (d *Discovery) ForgetTables() {
+	for _, n := range d.fabric.Nodes {
+		n.Tables(d.options.scope(), func(b observed.Block) { b.Port.MarkUnread(b.Attribute, b.Modifier) })
+	}
+	d.stage, d.tabled, d.faults = stageMet, 0, d.faults[:d.met]
+}
+
 // WriteNothing makes the rest of the pass leave PortStateChange as it is.
 func (d *Discovery) WriteNothing() { d.options.ClearChange = false }
+
+// HasTables reports whether the tables are among what was read.
+func (d *Discovery) HasTables() bool { return d.stage == stageDone }
 
 // Fabric is what was found; complete once Advance has reported true.
 func (d *Discovery) Fabric() *observed.Fabric { return d.fabric }
@@ -361,6 +380,7 @@ func (d *Discovery) arrive(path mad.Path, from *observed.Port, info smp.NodeInfo
 				node.Name(), port.Num, port.Peer, info.NodeGUID)
 		}
 		observed.Connect(from, port)
+		d.noteOver(from, port, &info)
 	}
 	if from == nil && d.options.Placed != nil {
 		d.options.Placed(info.PortGUID)

@@ -40,8 +40,9 @@ type Moment struct {
 	// Clock is the time of the clock, and Fabric that of the link to the fabric.
 	Clock  time.Time
 	Fabric time.Duration
-	// Counts is what the request windows have done by then.
+	// Counts is what the request windows have done by then, Least what that takes at the least.
 	Counts transact.Counts
+	Least  uint64
 }
 
 // Phase is one phase, or the sum of several.
@@ -57,6 +58,8 @@ type Phase struct {
 	Answered uint64 `json:"answered"`
 	Repeated uint64 `json:"repeated"`
 	Lost     uint64 `json:"lost"`
+	// Least is how many packets would have done, computed from what was found and what was wanted.
+	Least uint64 `json:"least"`
 }
 
 // add adds another phase's times and packets.
@@ -67,6 +70,7 @@ func (p *Phase) add(o Phase) {
 	p.Answered += o.Answered
 	p.Repeated += o.Repeated
 	p.Lost += o.Lost
+	p.Least += o.Least
 }
 
 // SumPhases adds up phases; the sum has no name.
@@ -85,6 +89,7 @@ func phaseBetween(name string, from, to Moment) Phase {
 		Seconds: max(0, to.Clock.Sub(from.Clock)).Seconds(), FabricSeconds: max(0, to.Fabric-from.Fabric).Seconds(),
 		Sent: increase(b.Sent, a.Sent), Answered: increase(b.Answered, a.Answered),
 		Repeated: increase(b.Retried+b.Extra, a.Retried+a.Extra), Lost: increase(b.Failed, a.Failed),
+		Least: increase(to.Least, from.Least),
 	}
 }
 

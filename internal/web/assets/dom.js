@@ -1,6 +1,6 @@
 // Building blocks of pages. Text becomes text, never markup: no string is parsed as HTML.
 
-import {tableSaver} from './save.js';
+export {table} from './table.js';
 
 // h makes an element. props are attributes; those that begin with "on" are listeners, a
 // value of false, null or undefined leaves one out, and true sets it empty. Children are
@@ -111,7 +111,7 @@ export function toHash(page, params = {}) {
 export function params() { return Object.fromEntries(new URLSearchParams(window.location.hash.split('?')[1] || '')); }
 
 // shownPage is the name of the page that is shown.
-function shownPage() { return document.getElementById('main')?.dataset.page; }
+export function shownPage() { return document.getElementById('main')?.dataset.page; }
 
 // remember writes into the address how a page is set, unless that was left; '' leaves a
 // parameter out. With step, Back undoes it.
@@ -119,60 +119,6 @@ export function remember(page, changes, step = false) {
   const hash = toHash(page, {...params(), ...changes});
   const named = window.location.hash.replace(/^#\/?/, '').split('?')[0]; // is another page while Back or Forward is under way
   if (page === shownPage() && (named === page || !named) && hash !== window.location.hash) window.history[step ? 'pushState' : 'replaceState'](null, '', hash);
-}
-
-// table is a table with a caption. columns are {title, cell(row), class, number, sort(row)};
-// head(row), if the first column is one, makes it the header of its row. The address keeps the order
-// of the table that was sorted last. What is wider than the page scrolls
-// in a region that the keyboard reaches, and it can be saved unless save is false. It has update(rows).
-export function table(caption, columns, rows = [], {empty = 'None.', hideCaption = false, onrow = null, save = true} = {}) {
-  const body = h('tbody');
-  const [, down, by] = /^(-?)(.*)$/s.exec((params().sort || '').startsWith(`${caption}: `) ? params().sort.slice(caption.length + 2) : '');
-  const sorted = columns.find(c => c.sort && c.title === by);
-  let order = sorted ? {column: sorted, down: Boolean(down)} : null;
-  const heads = columns.map(c => {
-    if (!c.sort) return h('th', {scope: 'col', class: c.number ? 'number' : null}, c.title);
-    const th = h('th', {scope: 'col', class: c.number ? 'number' : null, 'aria-sort': c !== sorted ? 'none' : down ? 'descending' : 'ascending'});
-    th.append(h('button', {type: 'button', class: 'plain', onclick: () => {
-      order = {column: c, down: order && order.column === c ? !order.down : Boolean(c.number)};
-      for (const x of heads) if (x.hasAttribute('aria-sort')) x.setAttribute('aria-sort', 'none');
-      th.setAttribute('aria-sort', order.down ? 'descending' : 'ascending');
-      remember(shownPage(), {sort: `${caption}: ${order.down ? '-' : ''}${c.title}`}, true);
-      draw();
-    }}, c.title));
-    return th;
-  });
-  let current = rows;
-  const draw = () => {
-    let list = current;
-    saver.hidden = !save || list.length === 0;
-    if (order) {
-      const by = order.column.sort;
-      list = [...current].sort((a, b) => {
-        const x = by(a), y = by(b);
-        const d = typeof x === 'number' && typeof y === 'number' ? x - y : String(x).localeCompare(String(y), 'en', {numeric: true});
-        return order.down ? -d : d;
-      });
-    }
-    if (list.length === 0) {
-      replace(body, h('tr', {}, h('td', {colspan: columns.length, class: 'empty'}, empty)));
-      return;
-    }
-    replace(body, list.map(row => {
-      const tr = h('tr', {}, columns.map((c, i) => h(i === 0 && c.head !== false ? 'th' : 'td', {
-        scope: i === 0 && c.head !== false ? 'row' : null, class: [c.number ? 'number' : '', c.class || ''].join(' ').trim() || null,
-      }, c.cell(row))));
-      if (onrow) onrow(tr, row);
-      return tr;
-    }));
-  };
-  const id = unique('caption');
-  const whole = h('table', {}, h('caption', {id, class: hideCaption ? 'hidden' : null}, caption), h('thead', {}, h('tr', {}, heads)), body);
-  const saver = tableSaver(caption, whole);
-  const box = h('div', {class: 'table', tabindex: '0', role: 'region', 'aria-labelledby': id}, whole, saver);
-  draw();
-  box.update = list => { current = list; draw(); };
-  return box;
 }
 
 // facts is a description list of names and values; values that are undefined are left out.

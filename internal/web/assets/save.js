@@ -13,7 +13,7 @@ const styles = ['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'vector-ef
 
 // textOf is what a cell shows: its word, where it shows a sign for that; of times the moment in UTC, of fields their value, and nothing of
 // signs and of buttons that do something.
-function textOf(cell) {
+export function textOf(cell) {
   if (cell.dataset.word !== undefined) return cell.dataset.word;
   const copy = cell.cloneNode(true);
   const fields = cell.querySelectorAll('select, input, textarea');
@@ -69,10 +69,11 @@ function saves(what, kind, content) {
   return button([kind.toUpperCase(), h('span', {class: 'hidden'}, ` of ${what}`)], async () => download(what, kind, await content()), {'data-save': `${what} as ${kind.toUpperCase()}`});
 }
 
-// tableSaver is the control that saves a table; what says what is in it.
+// tableSaver is the control that saves a table, or what a function makes of one; what says what is in it.
 export function tableSaver(what, table) {
+  const grid = () => cells(typeof table === 'function' ? table() : table);
   return h('details', {class: 'save'}, h('summary', {}, 'Save', h('span', {class: 'hidden'}, ` ${what}`)),
-    saves(what, 'csv', () => new Blob([csv(cells(table))], {type: 'text/csv'})), saves(what, 'json', () => new Blob([json(cells(table))], {type: 'application/json'})));
+    saves(what, 'csv', () => new Blob([csv(grid())], {type: 'text/csv'})), saves(what, 'json', () => new Blob([json(grid())], {type: 'application/json'})));
 }
 
 // pictureSaver is the control that saves a canvas or a drawing; title has the lines above it.

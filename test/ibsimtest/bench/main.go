@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -23,6 +24,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/topology"
 	"github.com/ibwarden/ibwarden/test/ibsimtest"
 )
@@ -79,6 +81,7 @@ type contender struct {
 type measure struct {
 	wall, cpu time.Duration
 	peak      int64 // bytes of memory
+	stdout    []byte
 }
 
 // bench is one fabric and what runs on it.
@@ -196,6 +199,23 @@ func (b *bench) compareBringUp(rounds int) error {
 				float64(ours.cpu)/float64(theirs.cpu), float64(ours.peak)/float64(theirs.peak))
 		}
 	}
+	return printPackets(all[0].runs[0].stdout)
+}
+
+// printPackets prints what phases sent, and the least that would have done, by what ibwarden printed.
+func printPackets(stdout []byte) error {
+	var said struct{ Phases []sweep.Phase }
+	if err := json.Unmarshal(stdout, &said); err != nil {
+		return fmt.Errorf("what ibwarden printed: %w", err)
+	}
+	fmt.Printf("\n%-22s %9s %9s %9s\n", "packets of ibwarden", "sent", "least", "ratio")
+	all := sweep.SumPhases(said.Phases)
+	all.Name = "all"
+	for _, p := range append(said.Phases, all) {
+		if p.Sent > 0 {
+			fmt.Printf("%-22s %9d %9d %9.3f\n", p.Name, p.Sent, p.Least, float64(p.Sent)/float64(p.Least))
+		}
+	}
 	return nil
 }
 
@@ -218,7 +238,8 @@ func (b *bench) once(c *contender) (m measure, err error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if m, err = measured(cmd); err == nil {
-		err = c.check(sim, stdout.Bytes())
+		m.stdout = stdout.Bytes()
+		err = c.check(sim, m.stdout)
 	}
 	if err != nil {
 		return m, fmt.Errorf("%v: %w\n%s", cmd.Args, err, tail(stderr.String()))

@@ -201,7 +201,7 @@ func (f *whyFlags) peers(c *cobra.Command, name string) ([]views.Peer, error) {
 	if r.Unknown > 0 {
 		fmt.Fprintf(c.ErrOrStderr(), "ibwarden: %s may be missing: not every table was read\n", terminal.Count(r.Unknown, "port"))
 	}
-	return views.PeersOf(r), nil
+	return views.PeersOf(r.Peers), nil
 }
 
 func printPeers(out io.Writer, peers []views.Peer) error {

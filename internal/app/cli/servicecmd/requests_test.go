@@ -55,7 +55,7 @@ var answers = map[string]string{
 	"/audit-log/export":          `{"sequence":9}` + "\n",
 	"/export":                    `{"item":{"text":"partitions:\n\n"}}`,
 	"/policy":                    `{"item":{"name":"p.yaml","text":"default: none\n"}}`,
-	"/sweeps":                    `{"items":[{"number":3,"began":"2001-09-09T01:46:40Z","done":true,"reason":"a trap","seconds":1.5,"sent":10,"answered":9,"repeated":1,"lost":1,"phases":[{"name":"discovery","seconds":1,"sent":4}]},{"number":2,"began":"2001-09-09T01:46:40Z","seconds":2}]}`,
+	"/sweeps":                    `{"items":[{"number":3,"began":"2001-09-09T01:46:40Z","done":true,"reason":"a trap","seconds":1.5,"sent":10,"least":8,"answered":9,"repeated":1,"lost":1,"phases":[{"name":"discovery","seconds":1,"sent":4}]},{"number":2,"began":"2001-09-09T01:46:40Z","seconds":2}]}`,
 	"/counters":                  `{"items":[{"name":"leaf-1","port":7,"peer":"red-1","sends":1000000,"errors":4}]}`,
 	"/matrix":                    `{"verdict":"isolated","read_at":"2001-09-09T01:46:40Z","parties":[{"name":"red","kind":"tenant","ports":2},{"name":"blue","kind":"tenant","ports":1}],"cells":[{"a":0,"b":0,"talk":"all","verdict":"allowed","reason":"they share 0x0100"},{"a":0,"b":1,"talk":"none","verdict":"kept-apart"}]}`,
 	"/why":                       `{"item":{"from":{"guid":"0x11"}}}`,

@@ -37,7 +37,9 @@ func Sweeps() *cobra.Command {
 
 A sweep is everything from one rest of the manager to the next: discovery, the computation of
 tables, their writing and the proof. Light sweeps, which ask for changes only, are not listed.
-FABRIC is the time by the fabric, which is another one where the fabric is simulated.`
+FABRIC is the time by the fabric, which is another one where the fabric is simulated. LEAST is how
+many packets would have done: who and how each device and port is, and each table, read once,
+what differs written once, and what isolates read back once.`
 	return c
 }
 
@@ -50,7 +52,7 @@ func printSweep(c *cobra.Command, s *views.Sweep) error {
 		open = ", under way"
 	}
 	fmt.Fprintf(c.OutOrStdout(), "sweep %d, %s%s%s\n", s.Number, s.Began.UTC().Format(time.RFC3339), open, reason)
-	t := terminal.NewTable("phase", "seconds", "fabric", "sent", "answered", "repeated", "lost")
+	t := terminal.NewTable("phase", "seconds", "fabric", "sent", "least", "answered", "repeated", "lost")
 	for _, p := range s.Phases {
 		addCost(&t, terminal.Plain(p.Name), p.Cost)
 	}
@@ -59,5 +61,5 @@ func printSweep(c *cobra.Command, s *views.Sweep) error {
 }
 
 func addCost(t *terminal.Table, name string, x views.Cost) {
-	t.Add(name, fmt.Sprintf("%.4f", x.Seconds), fmt.Sprintf("%.6f", x.FabricSeconds), x.Sent, x.Answered, x.Repeated, x.Lost)
+	t.Add(name, fmt.Sprintf("%.4f", x.Seconds), fmt.Sprintf("%.6f", x.FabricSeconds), x.Sent, x.Least, x.Answered, x.Repeated, x.Lost)
 }

@@ -50,17 +50,22 @@ export function edits(list, title, say) {
 
 function edit(e, open, say) {
   const what = e.before === undefined ? '+ made' : e.after === undefined ? '− removed' : '± changed';
-  const rows = fields(e.before, e.after);
-  return h('details', {class: 'edit', 'data-key': e.key, open},
-    h('summary', {}, mark('plain', what), ' ', say(objectName(e.key))),
-    e.first ? h('p', {class: 'hint'}, 'In ', revisionLink(e.first), e.first === e.last ? null : [' first, and last in ', revisionLink(e.last)]) : null,
-    table(`Fields of ${objectName(e.key)}`, [
+  const place = h('div');
+  // Of thousands of objects, what differs is drawn where it is looked at.
+  const draw = () => {
+    if (place.firstChild) return;
+    replace(place, table(`Fields of ${objectName(e.key)}`, [
       {title: 'Field', cell: f => f.name},
       ...e.before === undefined || e.after === undefined ? [{title: 'Value', cell: f => longText(f) ? difference(f) : value(e.before === undefined ? f.after : f.before)}] : [
         {title: 'Before', cell: f => longText(f) ? '' : value(f.before)},
         {title: 'After', cell: f => longText(f) ? difference(f) : value(f.after)},
       ],
-    ], rows, {hideCaption: true, empty: 'No field.'}));
+    ], fields(e.before, e.after), {hideCaption: true, empty: 'No field.'}));
+  };
+  if (open) draw();
+  return h('details', {class: 'edit', 'data-key': e.key, open, ontoggle: draw},
+    h('summary', {}, mark('plain', what), ' ', say(objectName(e.key))),
+    e.first ? h('p', {class: 'hint'}, 'In ', revisionLink(e.first), e.first === e.last ? null : [' first, and last in ', revisionLink(e.last)]) : null, place);
 }
 
 const longText = f => [f.before, f.after].some(v => typeof v === 'string' && v.includes('\n'));

@@ -15,15 +15,16 @@ import {of} from './tenants.js';
 const rereadAfter = 1000; // ms from an event to the next read
 const changesShown = 5; // revisions
 const eventsShown = 5;
-const alarmsStep = 20; // alarms that are shown at once
-const alarmsMost = 1000; // that are read
+const alarmsWhole = 20; // alarms that are drawn whole
+const alarmsMost = 5000; // that are read
 const roomShown = 8; // tenants: those with least room
 const kinds = {critical: 'bad', high: 'bad', medium: 'warn', low: 'plain', unknown: 'unknown'};
 
 export default {name: 'overview', title: 'Overview', render};
 
 async function render(main, params, app) {
-  const state = {audit: false, shown: alarmsStep, say: w => w};
+  const state = {audit: false, say: w => w, read: null, list: null};
+  state.list = alarmTable(state, app);
   const verdict = section('Verdict', 'verdict'), wrong = section('What is wrong now', 'wrong'), waits = section('What waits for consent', 'waits');
   const changed = section('What changed', 'changed'), room = section('Room left', 'room');
   const approving = await approvals(app, () => read());
@@ -85,19 +86,24 @@ function fix(a, app) {
   return link('#/proof', a.kind === 'audit' && app.provider ? 'Audit' : 'Proof');
 }
 
+function alarmTable(state, app) {
+  return table('What is wrong, the worst first', [
+    {title: 'Severity', cell: a => mark(kinds[a.severity], a.severity), head: false, sort: a => Object.keys(kinds).indexOf(a.severity)},
+    {title: 'Concerns', cell: a => whom(a, app), sort: a => a.tenants.join()},
+    {title: 'What', cell: a => [h('strong', {}, a.where), ': ', state.say(a.text), a.advice ? h('p', {class: 'hint'}, a.advice) : null], sort: a => a.where},
+    {title: 'More', cell: a => fix(a, app)},
+    {title: 'Known', cell: a => known(a, state, app), sort: a => (a.acknowledged ? a.acknowledged.note : '~')},
+  ], [], {hideCaption: true, whole: alarmsWhole, onrow: (tr, a) => { tr.dataset.alarm = a.kind; }, choose: app.session.read_only ? null : {
+    key: a => a.id || a.text, name: a => `${a.where}: ${a.text}`, actions: [['Acknowledge…', list => acknowledge(list.filter(a => a.id), state)]],
+  }});
+}
+
 function showWrong(body, list, more, state, app) {
-  const shown = list.slice(0, state.shown);
+  state.list.update(list);
   const bad = app.events.filter(e => ['bad', 'warn'].includes(severity(e))).slice(-eventsShown).reverse();
   steady(body, () => replace(body,
     h('p', {role: 'status'}, list.length ? mark(kinds[list[0].severity], `${more ? 'more than ' : ''}${count(list.length, 'thing')} wrong, ${list.filter(a => a.acknowledged).length} acknowledged`) : mark('good', 'Nothing is known to be wrong')),
-    list.length ? table('What is wrong, the worst first', [
-      {title: 'Severity', cell: a => mark(kinds[a.severity], a.severity), head: false},
-      {title: 'Concerns', cell: a => whom(a, app)},
-      {title: 'What', cell: a => [h('strong', {}, a.where), ': ', state.say(a.text), a.advice ? h('p', {class: 'hint'}, a.advice) : null]},
-      {title: 'More', cell: a => fix(a, app)},
-      {title: 'Known', cell: a => known(a, state, app)},
-    ], shown, {hideCaption: true, onrow: (tr, a) => { tr.dataset.alarm = a.kind; }}) : null,
-    list.length > shown.length ? button(`Show all ${list.length}`, () => { state.shown = alarmsMost; showWrong(body, list, more, state, app); }) : null,
+    list.length ? state.list : null,
     bad.length ? [h('h3', {}, 'What happened last'), h('ul', {class: 'texts'}, bad.map(e => h('li', {}, time(e.at), ' ', mark(severity(e), e.name || e.kind), ' ', e.text))), h('p', {}, link(toHash('events', {kind: 'trouble'}), 'All trouble'))] : null));
 }
 
@@ -107,16 +113,22 @@ const lives = [['1', 'for a day'], ['7', 'for a week'], ['30', 'for 30 days'], [
 function known(a, state, app) {
   if (!a.id) return '';
   const k = a.acknowledged;
-  const ask = async () => {
-    const note = field('Note', h('input', {maxlength: '500', autocomplete: 'off', value: k ? k.note : ''}), 'What is known of it, or done about it.');
-    const life = field('Acknowledged', h('select', {}, lives.filter(([v]) => v || k).map(([v, t]) => h('option', {value: v}, t))));
-    if (!await dialog('Acknowledge this?', h('div', {}, h('p', {}, `${a.where}: ${a.text}`), h('p', {class: 'hint'}, 'It stays on the list, with who knows of it.'), note, life), 'Acknowledge')) return;
-    const days = Number(life.control.value);
-    await api.write('POST', '/alarms/acknowledge', {alarm: a.id, ...(days ? {note: note.control.value.trim(), until: new Date(Date.now() + days * 86400000).toISOString()} : {})}, {repeat: api.repeatKey()});
-    await state.read();
-  };
   return [k ? h('p', {}, mark('plain', k.by), ' ', time(k.at), k.note ? [': ', h('q', {}, k.note)] : '', ', ends ', time(k.until)) : null,
-    app.session.read_only ? null : button(k ? 'Change…' : 'Acknowledge…', ask, {'data-do': 'acknowledge', 'aria-label': `${k ? 'Change' : 'Acknowledge'} ${a.where}: ${a.text}`})];
+    app.session.read_only ? null : button(k ? 'Change…' : 'Acknowledge…', () => acknowledge([a], state), {'data-do': 'acknowledge', 'aria-label': `${k ? 'Change' : 'Acknowledge'} ${a.where}: ${a.text}`})];
+}
+
+// acknowledge asks for a note, and says it of alarms one after the other.
+async function acknowledge(list, state) {
+  if (!list.length) return;
+  const k = list.find(a => a.acknowledged)?.acknowledged;
+  const note = field('Note', h('input', {maxlength: '500', autocomplete: 'off', value: k ? k.note : ''}), 'What is known of it, or done about it.');
+  const life = field('Acknowledged', h('select', {}, lives.filter(([v]) => v || k).map(([v, t]) => h('option', {value: v}, t))));
+  const what = list.length > 1 ? [count(list.length, 'alarm'), '.'] : `${list[0].where}: ${list[0].text}`;
+  if (!await dialog('Acknowledge this?', h('div', {}, h('p', {}, what), h('p', {class: 'hint'}, 'It stays on the list, with who knows of it.'), note, life), 'Acknowledge')) return;
+  const days = Number(life.control.value);
+  const said = days ? {note: note.control.value.trim(), until: new Date(Date.now() + days * 86400000).toISOString()} : {};
+  for (const a of list) await api.write('POST', '/alarms/acknowledge', {alarm: a.id, ...said}, {repeat: api.repeatKey()});
+  await state.read();
 }
 
 function whom(a, app) {

@@ -1,13 +1,13 @@
 // What an audit of the fabric finds, by check.
 
-import {button, count, h, mark, remember, replace} from '../dom.js';
+import {button, count, h, mark, remember, replace, table} from '../dom.js';
 import * as api from '../api.js';
-import {choice, section, texts} from '../parts/controls.js';
+import {choice, section} from '../parts/controls.js';
 
 const severities = ['critical', 'high', 'medium', 'low', 'unknown'];
 const kinds = {critical: 'bad', high: 'bad', medium: 'warn', low: 'plain', unknown: 'unknown'};
 const findingsMost = 5000; // that are read
-const placesFirst = 10; // of a check that are shown at first
+const placesWhole = 10; // of a check that are drawn whole
 
 // auditPart is the part of the page; read fills it.
 export function auditPart(params) {
@@ -62,7 +62,7 @@ function finding(list, titles) {
   return h('details', {class: 'finding', 'data-check': f.check, 'data-severity': f.severity},
     h('summary', {}, mark(kinds[f.severity], f.severity), ' ', titles.get(f.number) || f.check, ' ', h('span', {class: 'hint'}, `${f.check} (${f.number}): ${count(list.length, 'place')}`)),
     h('p', {}, h('strong', {}, 'What to do: '), f.advice),
-    texts(list.map(x => `${x.where}: ${x.read}`), placesFirst));
+    table(`Places: ${f.check}`, [{title: 'Where', cell: x => x.where, sort: x => x.where}, {title: 'What was read', cell: x => x.read, sort: x => x.read}], list, {hideCaption: true, whole: placesWhole}));
 }
 
 function others(title, checks) {

@@ -16,8 +16,9 @@ export const meanings = {
 };
 
 const verdicts = ['isolated', 'isolated-unguarded', 'isolated-by-end-ports', 'unknown', 'violated'];
-const pairsStep = 30; // pairs that are shown at once
-const pairsFirst = 1000; // read at first: the names of as many partitions stand in them
+const pairsStep = 1000; // pairs that are read at once: the names of as many partitions stand in the first
+
+const groupsMost = 5000; // multicast groups that are read
 
 export default {name: 'proof', title: 'Proof and audit', render};
 
@@ -98,8 +99,8 @@ function pairsPart(params) {
     {title: 'Why', cell: p => [p.joined ? 'The policy joins the two. ' : '', p.reason || '']},
   ], [], {hideCaption: true, empty: 'No such pair.', onrow: (tr, p) => { tr.dataset.pair = `${p.pkey_a}/${p.pkey_b || ''}`; tr.dataset.verdict = p.verdict; }});
   const note = h('p', {class: 'hint', role: 'status'});
-  const more = button('Show more', async () => { shown += pairsStep; await fill(false); });
-  let shown = pairsStep;
+  const more = button('Read more', async () => { most += pairsStep; await fill(false); });
+  let most = pairsStep;
   const query = () => {
     const text = set.partition.trim();
     const pkey = /^0x[0-9a-f]{1,4}$/i.test(text) ? text : names.get(text);
@@ -109,19 +110,19 @@ function pairsPart(params) {
   const fill = async background => {
     const q = query();
     if (!q) return;
-    const items = await api.all('/proof/pairs', q, {most: Math.max(shown, pairsFirst), background});
+    const items = await api.all('/proof/pairs', q, {most, background});
     items.sort((a, b) => verdicts.indexOf(b.verdict) - verdicts.indexOf(a.verdict));
-    steady(list, () => list.update(items.slice(0, shown)));
-    more.hidden = !items.more && items.length <= shown;
+    steady(list, () => list.update(items));
+    more.hidden = !items.more;
     replace(note, `${items.more ? 'More than ' : ''}${count(items.length, 'pair')}: ${verdicts.map(v => [items.filter(p => p.verdict === v).length, v]).filter(([n]) => n).map(([n, v]) => `${n} ${v}`).join(', ') || 'none'}${items.more ? ' of the first' : ''}. The worst come first.`);
   };
-  const changed = settle(() => { shown = pairsStep; fill(false).catch(e => partition.fault(e.message)); }, 200);
+  const changed = settle(() => { most = pairsStep; fill(false).catch(e => partition.fault(e.message)); }, 200);
   const partition = field('Partition', h('input', {type: 'search', list: known.id, value: set.partition, autocomplete: 'off', maxlength: '80',
     oninput: e => { set.partition = e.target.value; remember('proof', {partition: set.partition}); changed(); }}), 'Name or number; empty for all.');
   const box = section('Pairs of partitions', 'pairs', h('div', {class: 'row filters'},
     choice('Verdict', [['', 'any'], ...verdicts.map(v => [v, v])], set.verdict, v => { set.verdict = v; remember('proof', {verdict: v}, true); changed(); }), partition, known), note, list, more);
   box.read = async background => {
-    const first = await api.get('/proof/pairs', {limit: pairsFirst}, {background});
+    const first = await api.get('/proof/pairs', {limit: pairsStep}, {background});
     for (const p of first.items) for (const [name, pkey] of [[p.a, p.pkey_a], [p.b, p.pkey_b]]) if (pkey) names.set(name, pkey);
     replace(known, [...names].map(([name, pkey]) => h('option', {value: name}, pkey)));
     await fill(background);
@@ -130,14 +131,14 @@ function pairsPart(params) {
 }
 
 async function readGroups(body, background) {
-  const items = await api.all('/multicast-groups', {}, {most: 1000, background});
+  const items = await api.all('/multicast-groups', {}, {most: groupsMost, background});
   steady(body, () => replace(body, table('Multicast groups, and how far the tables lead them', [
     {title: 'MLID', cell: g => h('code', {}, g.mlid), sort: g => g.mlid},
     {title: 'Verdict', cell: g => verdictMark(g.verdict), sort: g => verdicts.indexOf(g.verdict)},
     {title: 'End ports', number: true, cell: g => g.ports, sort: g => g.ports},
     {title: 'Within', cell: g => g.partitions.join(', ') || 'no partition'},
     {title: 'Why', cell: g => g.reason || ''},
-  ], items, {hideCaption: true, empty: 'No multicast LID leads anywhere.'}), items.more ? h('p', {class: 'hint'}, 'The first 1,000; there are more.') : null));
+  ], items, {hideCaption: true, empty: 'No multicast LID leads anywhere.'}), items.more ? h('p', {class: 'hint'}, 'There are more.') : null));
 }
 
 async function readPast(body, background) {

@@ -1,12 +1,12 @@
 // Traffic: who sends most, which ports have errors, and all counters of a port.
 
-import {before, button, count, facts, h, link, mark, bytes, remember, replace, table, time, toHash} from '../dom.js';
+import {before, count, facts, h, link, mark, bytes, remember, replace, table, time, toHash} from '../dom.js';
 import {ago, choice, search, section, steady} from '../parts/controls.js';
 import {asked, keyOf, latest, readings, sums, watch} from './traffic-samples.js';
 import {plot, spark} from './traffic-plot.js';
 import {faultWords, meaning} from './traffic-words.js';
 
-const step = 25; // ports that are shown at once
+const portsWhole = 25; // ports that are drawn whole
 const oldAfter = 60; // s after which a reading is shown as old
 
 export default {name: 'traffic', title: 'Traffic', provider: true, render};
@@ -34,37 +34,34 @@ function unread(main) {
 
 function overview(main, params) {
   const set = {order: params.order === 'errors' || params.order === 'place' ? params.order : 'sends', text: params.text || ''};
-  let shown = step;
   const together = h('div', {});
   const note = h('p', {class: 'hint', role: 'status'});
-  const list = table('Ports', columns(), [], {hideCaption: true, empty: 'No port: none was read yet, or none is like this. Only the manager that is master reads counters.', onrow: (tr, p) => { tr.dataset.port = keyOf(p); tr.dataset.errors = p.errors; }});
-  const more = button('Show more', () => { shown += step; show(); });
+  const list = table('Ports', columns(), [], {hideCaption: true, whole: portsWhole, filter: false, empty: 'No port: none was read yet, or none is like this. Only the manager that is master reads counters.', onrow: (tr, p) => { tr.dataset.port = keyOf(p); tr.dataset.errors = p.errors; }});
   const order = (a, b) => set.order === 'errors' ? b.errors - a.errors : set.order === 'sends' ? (b.sends ?? -1) - (a.sends ?? -1) : 0;
   const show = () => {
     const part = set.text.trim().toLowerCase();
     const found = latest.ports.filter(p => !part || `${p.name} ${p.name}:${p.port} ${p.node} ${p.peer || ''}`.toLowerCase().includes(part));
     found.sort((a, b) => order(a, b) || (a.name < b.name ? -1 : a.name > b.name ? 1 : a.port - b.port));
-    list.update(found.slice(0, shown));
-    more.hidden = found.length <= shown;
-    replace(note, count(found.length, 'port'), latest.more ? ' of those that send most or have most errors; there are more' : '', found.length > shown ? `; the first ${shown} are shown` : '', latest.fault ? `. What is shown is old: ${latest.fault.message}` : '');
+    list.update(found);
+    replace(note, count(found.length, 'port'), latest.more ? ' of those that send most or have most errors; there are more' : '', latest.fault ? `. What is shown is old: ${latest.fault.message}` : '');
     all(together);
   };
-  const changed = (name, value, push) => { set[name] = value; shown = step; remember('traffic', {[name]: value}, push); show(); };
+  const changed = (name, value, push) => { set[name] = value; remember('traffic', {[name]: value}, push); show(); };
   replace(main, section('Together', 'together', together),
     section('Ports', 'ports', h('div', {class: 'row filters'},
       choice('First', [['sends', 'those that send most'], ['errors', 'those with most errors'], ['place', 'by name']], set.order, v => changed('order', v, true)),
-      search('Search', set.text, v => changed('text', v), 'Name, name:port, GUID, or what is at the other end.')), note, list, more));
+      search('Search', set.text, v => changed('text', v), 'Name, name:port, GUID, or what is at the other end.')), note, list));
   return show;
 }
 
 function columns() {
   return [
-    {title: 'Port', cell: p => link(toHash('traffic', {node: p.node, port: p.port}), `${p.name || p.node}:${p.port}`)},
-    {title: 'Cable to', cell: p => p.peer || 'nothing'},
-    {title: 'Sends', number: true, cell: p => rate(p.sends)},
+    {title: 'Port', cell: p => link(toHash('traffic', {node: p.node, port: p.port}), `${p.name || p.node}:${p.port}`), sort: p => `${p.name || p.node}:${p.port}`},
+    {title: 'Cable to', cell: p => p.peer || 'nothing', sort: p => p.peer || ''},
+    {title: 'Sends', number: true, cell: p => rate(p.sends), sort: p => p.sends ?? -1},
     {title: 'Over time', cell: p => spark(readings(keyOf(p)), 'sends')},
-    {title: 'Receives', number: true, cell: p => rate(p.receives)},
-    {title: 'Errors', number: true, cell: p => p.fault ? 'not known' : p.errors ? mark('bad', p.errors.toLocaleString('en')) : '0'},
+    {title: 'Receives', number: true, cell: p => rate(p.receives), sort: p => p.receives ?? -1},
+    {title: 'Errors', number: true, cell: p => p.fault ? 'not known' : p.errors ? mark('bad', p.errors.toLocaleString('en')) : '0', sort: p => p.errors},
     {title: 'Read', cell: p => state(p)},
   ];
 }

@@ -176,13 +176,13 @@ function ports(hop) {
 async function showPeers(place, params, from) {
   let peers;
   try {
-    peers = await api.all('/peers', {port: params.from, sl: params.sl}, {most: 5000});
+    peers = await api.all('/peers', {port: params.from, sl: params.sl});
   } catch (e) {
     if (e.status === 401) throw e;
     refused(e, from);
     return;
   }
-  replace(place, table(`End ports whose keys match those of ${from.control.value}${peers.more ? ' (the first 5,000)' : ''}`, [
+  replace(place, table(`End ports whose keys match those of ${from.control.value}${peers.more ? ' (the first 20,000)' : ''}`, [
     {title: 'End port', cell: p => p.name, sort: p => p.name},
     {title: 'GUID', cell: p => h('code', {}, p.guid), sort: p => p.guid},
     {title: 'LID', cell: p => p.lid, number: true, sort: p => p.lid},

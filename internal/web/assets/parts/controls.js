@@ -84,13 +84,15 @@ export function seconds(s) {
   return `${Math.max(1, Math.round(s * 1000))} ms`;
 }
 
-// steady draws what a part of a page holds again, and leaves what was opened open, and the
-// focus where it was: what is live must not take it away.
+// steady draws what a part of a page holds again, and leaves what was opened open, what was scrolled
+// where it was, and the focus too: what is live must not take it away.
 export function steady(part, draw) {
   const key = x => `${x.localName} ${x.getAttribute('href') || x.getAttribute('aria-label') || (x.querySelector('caption') || x).textContent}`;
   const active = part.contains(document.activeElement) ? key(document.activeElement) : '';
   const open = new Map([...part.querySelectorAll('details')].map(d => [key(d.firstChild), d.open]));
+  const scrolled = new Map([...part.querySelectorAll('.long')].map(x => [key(x), x.scrollTop]));
   draw();
+  for (const x of part.querySelectorAll('.long')) x.scrollTop = scrolled.get(key(x)) || x.scrollTop;
   for (const d of part.querySelectorAll('details')) if (open.has(key(d.firstChild))) d.open = open.get(key(d.firstChild));
   if (!active || part.contains(document.activeElement)) return;
   const again = [...part.querySelectorAll('a, button, input, select, summary, [tabindex]')].find(x => key(x) === active);

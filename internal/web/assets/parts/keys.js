@@ -17,6 +17,9 @@ export const keys = [
   ['Arrow keys', 'matrix', 'go from cell to cell'],
   ['Enter', 'matrix', 'opens the cell'],
   ['Escape', 'matrix', 'goes back to the cell'],
+  ['Arrow keys', 'boxes of rows', 'go from row to row'],
+  ['Shift Space', 'boxes of rows', 'chooses all rows from the last one'],
+  ['Escape', 'rows', 'goes on behind a long table'],
 ];
 
 // showKeys lists the keys in a dialog.

@@ -9,6 +9,7 @@ export const talks = {
   unknown: {sign: '?', word: 'not known', kind: 'unknown'},
 };
 
+const numbers = new Intl.NumberFormat('en'); // made once: a matrix has thousands of cells
 const bad = 'violated'; // the verdict of the proof on pairs that can talk and may not
 const weak = 'unenforced'; // no switch would hold a host that forged its table
 
@@ -43,7 +44,7 @@ export function sentence(g, i, j) {
   if (!cell) return `${p.name} and ${q.name}: this is not told`;
   const who = i === j ? `ports of ${p.name} among themselves` : `${p.name} and ${q.name}`;
   if (cell.pairs === 0) return `${who}: there is no pair of ports`;
-  const n = x => x.toLocaleString('en');
+  const n = numbers.format;
   // Against ports that a tenant does not see its own ports are counted.
   const of = unseen(p) || unseen(q) ? 'ports' : 'pairs';
   const what = {all: `all ${n(cell.pairs)} ${of} can talk`, none: `none of ${n(cell.pairs)} ${of} can talk`, some: `${n(cell.talking)} of ${n(cell.pairs)} ${of} can talk`}[cell.talk];

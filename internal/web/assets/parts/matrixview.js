@@ -95,9 +95,9 @@ export function matrixOf(item) {
 }
 
 function cellOf(g, i, j, at) {
-  const c = g.at(i, j), l = look(c);
+  const c = g.at(i, j), l = look(c), text = sentence(g, i, j);
   return h('td', {
-    role: 'gridcell', tabindex: i === at[0] && j === at[1] ? '0' : '-1', class: `${l.kind}${i === j ? ' own' : ''}`, title: sentence(g, i, j), 'aria-label': sentence(g, i, j), 'data-word': l.word,
+    role: 'gridcell', tabindex: i === at[0] && j === at[1] ? '0' : '-1', class: `${l.kind}${i === j ? ' own' : ''}`, title: text, 'aria-label': text, 'data-word': l.word,
     'data-row': i, 'data-column': j, 'data-a': c && c.a, 'data-b': c && c.b, 'data-talk': c && c.talk, 'data-pairs': c && c.pairs, 'data-talking': c && c.talking, 'data-verdict': c && c.verdict,
   }, l.sign);
 }

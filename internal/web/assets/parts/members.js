@@ -149,27 +149,30 @@ function memberTable(ctx, e, summary) {
     else e.changes.set(m.port, next);
     summary();
   };
+  const all = c => list => { for (const m of list) change(m, c); box.redraw(); };
   const choice = m => {
     const options = memberships.filter(x => x !== 'both' || m.membership === 'both');
     const s = h('select', {'aria-label': `Membership of ${label(port(m))}`, onchange: x => change(m, {membership: x.target.value})}, options.map(x => h('option', {value: x}, x)));
     s.value = (e.changes.get(m.port) || {}).membership || m.membership;
     return s;
   };
-  const box = (m, text, now, f) => {
+  const ticked = (m, text, now, f) => {
     const c = h('input', {type: 'checkbox', 'aria-label': `${text} ${label(port(m))}`, onchange: x => f(x.target.checked)});
     c.checked = now;
     return c;
   };
   const now = m => e.changes.get(m.port) || {};
-  return table(`Members of ${e.partition.name} (${e.partition.pkey})`, [
+  const box = table(`Members of ${e.partition.name} (${e.partition.pkey})`, [
     {title: 'End port', cell: m => label(port(m)), sort: m => label(port(m))},
     {title: 'GUID', cell: m => h('code', {}, m.port), sort: m => m.port},
     {title: 'Owner', cell: m => m.owner || '', sort: m => m.owner || ''},
     {title: 'State', cell: state},
-    {title: 'Membership', cell: choice, sort: m => m.membership},
-    {title: 'Index 0', cell: m => box(m, 'Key at index 0 of', now(m).index0 ?? Boolean(m.index0), on => change(m, {index0: on}))},
-    {title: 'Remove', cell: m => box(m, 'Remove', Boolean(now(m).remove), on => change(m, {remove: on}))},
-  ], e.list, {empty: 'It has no members yet.', onrow: (tr, m) => { tr.dataset.member = m.port; }});
+    {title: 'Membership', cell: choice, text: m => now(m).membership || m.membership, sort: m => m.membership},
+    {title: 'Index 0', text: () => '', cell: m => ticked(m, 'Key at index 0 of', now(m).index0 ?? Boolean(m.index0), on => change(m, {index0: on}))},
+    {title: 'Remove', text: () => '', cell: m => ticked(m, 'Remove', Boolean(now(m).remove), on => change(m, {remove: on}))},
+  ], e.list, {empty: 'It has no members yet.', onrow: (tr, m) => { tr.dataset.member = m.port; }, choose: {key: m => m.port, name: m => label(port(m)),
+    actions: [['Remove', all({remove: true})], ['Do not remove', all({remove: false})], ['Make them full', all({membership: 'full'})], ['Make them limited', all({membership: 'limited'})]]}});
+  return box;
 }
 
 // state says whether a member is one yet, and what is asked for.

@@ -113,8 +113,6 @@ function node(at, text) {
   return svg('g', {}, svg('circle', {cx: at.x, cy: at.y, r: 8, class: 'party'}), svg('text', {x: at.x + dx, y: at.y + dy, 'text-anchor': at.side, class: 'name'}, short, svg('title', {}, text)));
 }
 
-const rowsMost = 200; // ports in the table of keys; the text of the plan has all
-
 // keys is the table of ports and the partitions that they enter and leave.
 function keys(t, names) {
   if (!t.rows.length) return null;
@@ -124,8 +122,8 @@ function keys(t, names) {
     if (!c.after) return mark('bad', `leaves, was ${c.before}`);
     return c.before === c.after ? mark('plain', c.after) : mark('warn', `${c.before} becomes ${c.after}`);
   };
-  return table(`Who joins and who leaves${t.rows.length > rowsMost ? `: the first ${rowsMost} of ${t.rows.length} ports` : ''}`,
-    [{title: 'End port', cell: r => r.name, sort: r => r.name}, ...t.pkeys.map(k => ({title: name(names, k), cell: r => cell(r.cells[k])}))], t.rows.slice(0, rowsMost));
+  return table('Who joins and who leaves',
+    [{title: 'End port', cell: r => r.name, sort: r => r.name}, ...t.pkeys.map(k => ({title: name(names, k), cell: r => cell(r.cells[k])}))], t.rows);
 }
 
 function rooms(d) {

@@ -37,7 +37,7 @@ export function index(ports) {
     if (!/:\d+$/.test(label(p))) remember(`${p.node}:${p.number}`, p);
     remember(p.node.split(' ')[0], p);
   }
-  return {list, byGUID, byName};
+  return {list, byGUID, byName, more: ports.more};
 }
 
 // find lists the ports that have every word of a text in their name, GUID, LID or owner: at

@@ -6,11 +6,13 @@
 import {button, count, facts, h, link, mark, notify, replace, settle, table, toHash} from '../dom.js';
 import * as api from '../api.js';
 import {approvals} from './approvals.js';
+import {steady} from './controls.js';
 import {flow} from './flow.js';
 import {state} from './members.js';
 import {matrix} from './matrixview.js';
 import {allPorts} from './portbox.js';
 import {label, sayer} from './ports.js';
+import {memberSteps} from './steps.js';
 import {tenantForm} from './tenantform.js';
 import {tokens} from './tokens.js';
 import {changes, of} from '../pages/tenants.js';
@@ -40,10 +42,10 @@ export async function onePage(main, name, app, params = {}) {
 
 async function read(p) {
   const quiet = {background: true};
-  const [tenant, partitions, ports, pools, tenantPorts] = await Promise.all([
+  const [tenant, partitions, ports, pools] = await Promise.all([
     api.item(`/tenants/${encodeURIComponent(p.name)}`, {}, quiet), api.all('/partitions', {}, quiet), allPorts({again: true}), api.all('/pools', {}, quiet),
-    p.app.provider ? api.all('/ports', {owner: p.name}, quiet) : api.all('/ports', {}, quiet),
   ]);
+  const tenantPorts = !p.app.provider ? ports.list : ports.more ? await api.all('/ports', {owner: p.name}, quiet) : ports.list.filter(x => x.owner === p.name);
   p.tenant = tenant;
   p.index = ports;
   p.names = new Map(partitions.map(x => [x.pkey, x.name]));
@@ -112,6 +114,8 @@ async function drawPartitions(p, own, others) {
 function memberTable(p, partition, list) {
   const name = m => label(p.index.byGUID.get(m.port) || {guid: m.port});
   const mine = m => !p.app.session.read_only && m.waits_for && (m.waits_for === p.app.session.tenant || p.app.provider && m.waits_for === 'provider');
+  // What many are asked is agreed to in one change.
+  const agree = ms => plan(p, memberSteps(partition, ms.map(m => ({port: m.port, membership: m.asked || m.membership, index0: m.index0})), [], list.etag), 'Answer what was asked for');
   const decide = (m, verb) => plan(p, [verb === 'agree'
     ? {title: `Agree that ${name(m)} is a ${m.asked || m.membership} member of ${partition.name}`, method: 'PUT', path: `/partitions/${partition.pkey}/members/${m.port}`, body: {membership: m.asked || m.membership, ...(m.index0 ? {index0: true} : {})}, ifMatch: list.etag, about: `/partitions/${partition.pkey}/members`}
     : {title: `Decline that ${name(m)} is a member of ${partition.name}`, method: 'POST', path: `/partitions/${partition.pkey}/members/${m.port}/refuse`}], 'Answer what was asked for');
@@ -122,22 +126,29 @@ function memberTable(p, partition, list) {
     {title: 'Owner', cell: m => m.owner || ''},
     {title: 'State', cell: state},
     ...(list.some(mine) ? [{title: 'Answer', cell: m => (mine(m) ? h('div', {class: 'row'}, button(['Agree…', hidden(` ${name(m)}`)], () => decide(m, 'agree'), {'data-do': 'agree'}), button(['Decline…', hidden(` ${name(m)}`)], () => decide(m, 'refuse'), {'data-do': 'decline'})) : '')}] : []),
-  ], list, {hideCaption: true, onrow: (tr, m) => { tr.dataset.member = m.port; }});
+  ], list, {hideCaption: true, onrow: (tr, m) => { tr.dataset.member = m.port; }, choose: list.some(mine) ? {key: m => m.port, name, actions: [['Agree…', ms => agree(ms.filter(mine))]]} : null});
 }
 
 function drawPorts(p, list) {
+  if (p.portTable) { // where rows may be chosen
+    steady(p.ports, () => p.portTable.update(list));
+    return;
+  }
   const names = k => link(toHash('change', {partition: k}), k);
   const write = p.app.provider && !p.app.session.read_only;
-  replace(p.ports, h('section', {class: 'panel'},
-    table(`Ports${list.more ? ' (the first 20,000)' : ''}`, [
-      {title: 'End port', cell: x => (x.node_guid ? link(toHash('fabric', {node: x.node_guid}), label(p.index.byGUID.get(x.guid) || x)) : x.guid), sort: x => x.node || x.guid},
-      {title: 'GUID', cell: x => h('code', {}, x.guid), sort: x => x.guid},
-      {title: 'LID', cell: x => x.lid || '', number: true, sort: x => x.lid || 0},
-      {title: 'Found', cell: x => (x.found ? mark('good', x.state || 'found') : mark('unknown', 'not found')), sort: x => String(x.found)},
-      {title: 'Place', cell: x => (x.bound ? `only at port ${x.bound.port} of ${x.bound.switch}` : '')},
-      {title: 'Partitions', cell: x => x.partitions.map((k, i) => [i ? ', ' : '', p.app.session.read_only ? k : names(k)])},
-      {title: 'Reach', cell: x => (x.found ? link(toHash('why', {from: x.guid}), 'whom it talks with', h('span', {class: 'hidden'}, `: ${x.node || x.guid}`)) : '')},
-    ], list, {empty: 'It has no ports yet.'}),
+  /** @returns {[string, (rows: any[]) => void]} */
+  const task = (name, title) => [title, xs => p.app.go('change', {task: name, ports: xs.map(x => x.guid).join(',')})];
+  p.portTable = table(`Ports${list.more ? ' (the first 20,000)' : ''}`, [
+    {title: 'End port', cell: x => (x.node_guid ? link(toHash('fabric', {node: x.node_guid}), label(p.index.byGUID.get(x.guid) || x)) : x.guid), sort: x => x.node || x.guid},
+    {title: 'GUID', cell: x => h('code', {}, x.guid), sort: x => x.guid},
+    {title: 'LID', cell: x => x.lid || '', number: true, sort: x => x.lid || 0},
+    {title: 'Found', cell: x => (x.found ? mark('good', x.state || 'found') : mark('unknown', 'not found')), sort: x => String(x.found)},
+    {title: 'Place', cell: x => (x.bound ? `only at port ${x.bound.port} of ${x.bound.switch}` : '')},
+    {title: 'Partitions', cell: x => x.partitions.map((k, i) => [i ? ', ' : '', p.app.session.read_only ? k : names(k)])},
+    {title: 'Reach', cell: x => (x.found ? link(toHash('why', {from: x.guid}), 'whom it talks with', h('span', {class: 'hidden'}, `: ${x.node || x.guid}`)) : '')},
+  ], list, {empty: 'It has no ports yet.', choose: p.app.session.read_only ? null : {key: x => x.guid, name: x => x.node || x.guid,
+    actions: [task('move', 'Move…'), ...p.app.provider ? [task('give', 'Give…'), task('take', 'Take…')] : [task('offer', 'Offer…')]]}});
+  replace(p.ports, h('section', {class: 'panel'}, p.portTable,
     write ? h('p', {class: 'row'}, link(toHash('change', {task: 'give', tenant: p.name}), 'Give it ports'), link(toHash('change', {task: 'take'}), 'Take ports from it')) : null));
 }
 
