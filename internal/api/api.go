@@ -17,6 +17,7 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/ibwarden/ibwarden/internal/api/listen"
+	"github.com/ibwarden/ibwarden/internal/api/racks"
 	"github.com/ibwarden/ibwarden/internal/api/sso"
 	"github.com/ibwarden/ibwarden/internal/api/ufm"
 	"github.com/ibwarden/ibwarden/internal/api/views"
@@ -55,6 +56,8 @@ type Options struct {
 	MetricsAt, Prometheus string
 	// Cabling is the list of cables and the fences; nil where no subnet manager runs.
 	Cabling views.MapSource
+	// Racks is the file that says in which racks devices are, as it was read last; nil for none.
+	Racks func() *racks.File
 	// StoreName says where the service keeps what, as --store does; for the provider.
 	StoreName string
 	// UFM is what UFM's calls are told besides.

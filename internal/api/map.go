@@ -87,6 +87,9 @@ func (a *api) factsFor(ctx context.Context) (*views.MapFacts, error) {
 		return nil, err
 	}
 	facts := &views.MapFacts{Snapshot: snap}
+	if a.options.Racks != nil {
+		facts.Racks = a.options.Racks()
+	}
 	facts.Proof, _ = a.proofIfAny(ctx)
 	if a.options.Cabling != nil {
 		if facts.Cabling, err = a.options.Cabling.Cabling(ctx); err != nil {

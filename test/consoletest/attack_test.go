@@ -37,7 +37,7 @@ func (p *page) answers() (bodies map[string]string) {
 // was told nothing of them: neither names nor GUIDs of their hosts, nor of switches.
 func TestTenantsWorld(t *testing.T) {
 	need.Long(t, "seconds of a browser")
-	s := demonstration(t)
+	s := demonstrationWith(t, "--racks", racksFile(t, "/./ pod=northhall rack=17"))
 	s.tenant("violet", "0x200", "blue-6", "red-4")
 	s.proved()
 	p := s.openAs(t, s.token("green"))
@@ -54,7 +54,7 @@ func TestTenantsWorld(t *testing.T) {
 			}
 		}
 	}
-	foreign = append(foreign, "violet")
+	foreign = append(foreign, "violet", "northhall", "rack 17")
 	p.goTo("#/fabric")
 	if got := p.text(`window.ibwarden.map.map.nodes.name.map(n => n.split(' ')[0]).sort().join(' ')`); got != "blue-5 red-5 red-6" {
 		t.Errorf("the map of the tenant has %s: want its own hosts", got)

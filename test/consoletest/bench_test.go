@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -49,12 +50,16 @@ func BenchmarkConsole(b *testing.B) {
 		{"16 hosts", "sim"},
 		{"648 hosts", "sim:fattree,radix=36,levels=2"},
 		{"11664 hosts", "sim:fattree,radix=36,levels=3"},
+		{"40960 hosts", "sim:fattree,radix=64,levels=3,pods=40"},
 	} {
 		b.Run(size.name, func(b *testing.B) {
 			s := newSiteOn(b, size.fabric)
 			s.start()
-			for late := time.Now().Add(bringUp); s.item("/status")["verdict"] == "unknown" && time.Now().Before(late); {
-				time.Sleep(time.Second)
+			for late := time.Now().Add(bringUp); time.Now().Before(late); time.Sleep(time.Second) {
+				// Which a large fabric on few processors answers late.
+				if a, err := s.call("GET", "/status", nil); err == nil && a["item"].(js)["verdict"] != "unknown" {
+					break
+				}
 			}
 			s.verdict("isolated.*")
 			for b.Loop() {
@@ -66,12 +71,16 @@ func BenchmarkConsole(b *testing.B) {
 }
 
 // bringUp is how long a manager may take for the largest fabric.
-const bringUp = 5 * time.Minute
+const bringUp = 15 * time.Minute
 
 func (s *site) measure(b *testing.B) {
 	p := newPage(b, s.base())
 	before, _ := memory(b)
-	p.visit("/console/#code=" + s.do("POST", "/logins", js{})["code"].(string))
+	p.visit("/console/")
+	p.until("document.querySelector('form')")
+	// Not to the Overview: its audit of a large fabric takes longer than the pages that are measured.
+	p.evaluate(fmt.Sprintf("sessionStorage.setItem('ibwarden-wanted', '#/events'); location.hash = 'code=%s'", s.do("POST", "/logins", js{})["code"]), nil)
+	p.until("document.querySelector('main').dataset.page === 'events'")
 	p.ready()
 	var files float64
 	p.evaluate(`performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation')).filter(e => e.name.includes('/console/')).reduce((sum, e) => sum + e.transferSize, 0)`, &files)
@@ -97,7 +106,9 @@ func (s *site) measure(b *testing.B) {
 	b.ReportMetric(got.Requests, "requests")
 	for name, near := range map[string]string{"whole": "0", "near": "6", "nearest": "40"} {
 		var frames struct{ Rate, Longest float64 }
+		began := worked(b)
 		p.evaluate(panned+"("+near+")", &frames)
+		b.ReportMetric((worked(b)-began)*1000/(frames.Rate*3), "cpu-ms/frame-"+name)
 		b.ReportMetric(frames.Rate, "frames/s-"+name)
 		b.ReportMetric(frames.Longest, "ms-longest-frame-"+name)
 	}
@@ -108,6 +119,9 @@ func (s *site) measure(b *testing.B) {
 	b.ReportMetric(all, "MB-of-the-browser")
 	b.ReportMetric(before, "MB-of-the-browser-before")
 }
+
+// keysWritten is how long it takes until the keys of all ports are written.
+const keysWritten = 30 * time.Second
 
 // idleFor is for how long it is measured what the service takes when nobody asks.
 const idleFor = 5 * time.Second
@@ -132,7 +146,7 @@ func BenchmarkPages(b *testing.B) {
 	for i := range 100 {
 		s.tenantOf(fmt.Sprintf("t%02d", i), 0x2000+16*i, guids[10001+16*i:][:16])
 	}
-	time.Sleep(bringUp / 10) // until the keys of all are written
+	time.Sleep(keysWritten)
 	s.verdict("isolated.*")
 	p := newPage(b, s.base())
 	p.visit("/console/#code=" + s.do("POST", "/logins", js{})["code"].(string))
@@ -184,7 +198,10 @@ func (s *site) processor(b *testing.B) float64 {
 }
 
 // renderers is the same of the processes that hold pages.
-func renderers(b *testing.B) (sum float64) {
+func renderers(b *testing.B) float64 { return worked(b, "renderer") }
+
+// worked is the same of the processes of the browser of a type, or of all.
+func worked(b *testing.B, types ...string) (sum float64) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(chromium(b), patience)
 	defer cancel()
@@ -193,7 +210,7 @@ func renderers(b *testing.B) (sum float64) {
 		b.Fatal(err)
 	}
 	for _, process := range got.ProcessInfo {
-		if process.Type == "renderer" {
+		if len(types) == 0 || slices.Contains(types, process.Type) {
 			sum += process.CPUTime
 		}
 	}

@@ -35,9 +35,11 @@ func demonstrationPolicy(t testing.TB) string {
 
 // demonstration is the demonstration fabric with its policy, a tenant made by the API, with
 // a partition of its own, and a token.
-func demonstration(t testing.TB) *site {
+func demonstration(t testing.TB) *site { return demonstrationWith(t) }
+
+func demonstrationWith(t testing.TB, flags ...string) *site {
 	t.Helper()
-	s := newSite(t, topology.Demo(), "--policy", demonstrationPolicy(t))
+	s := newSite(t, topology.Demo(), append(flags, "--policy", demonstrationPolicy(t))...)
 	s.tenant("green", "0x100", "red-5", "red-6", "blue-5")
 	return s
 }

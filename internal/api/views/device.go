@@ -25,7 +25,7 @@ type Device struct {
 	VendorID    string       `json:"vendor_id"`
 	DeviceID    string       `json:"device_id"`
 	Revision    string       `json:"device_revision" doc:"of the device, as its vendor counts"`
-	Level       int          `json:"level,omitempty" doc:"as in the map; for the provider"`
+	Level       int          `json:"level,omitempty" doc:"as in the map, with the rack; for the provider"`
 	Group       string       `json:"group,omitempty" doc:"as in the map; for the provider"`
 	Owner       string       `json:"owner,omitempty" doc:"who owns its end ports, joined by commas; of a switch nobody"`
 	State       string       `json:"state" doc:"as in the map"`

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/api/racks"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
@@ -36,8 +37,12 @@ type MapMaker struct {
 	links  []mapLink
 	layout observed.LevelLayout
 	place  map[ib.NodeGUID]int
+	// racks are the names of racks, and of which each device is in, by racked; none without a file.
+	racks  []string
+	racked []int32
 	of     *snapshot.Snapshot
 	list   *MapList
+	by     *racks.File
 	// differences are those of a snapshot and a list.
 	differences []Difference
 	compared    *snapshot.Snapshot
@@ -49,12 +54,13 @@ type key struct {
 	snapshot *snapshot.Snapshot
 	proof    *isolation.Proof // the fences are of the same pass
 	list     *MapList
+	racks    *racks.File
 	revision uint64
 	old      string
 }
 
 func (f *MapFacts) key() key {
-	return key{f.Snapshot, f.Proof, f.list(), f.revision, f.Old}
+	return key{f.Snapshot, f.Proof, f.list(), f.Racks, f.revision, f.Old}
 }
 
 // Whole is the map for the provider.
@@ -101,8 +107,8 @@ func answer(f *MapFacts, c MapContent) (*MapAnswer, error) {
 	return &MapAnswer{body, zipped, `W/"` + hex.EncodeToString(sum[:16]) + `"`}, nil
 }
 
-// zipLevel takes a fifth of the time of the usual level, and makes maps a tenth larger.
-const zipLevel = gzip.BestSpeed
+// zipLevel takes a third of the time of the usual level, and makes maps 3 % larger.
+const zipLevel = 4
 
 func zip(body []byte) ([]byte, error) {
 	var out bytes.Buffer

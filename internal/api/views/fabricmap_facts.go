@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/api/racks"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
@@ -15,6 +16,7 @@ type MapFacts struct {
 	Snapshot *snapshot.Snapshot
 	Proof    *isolation.Proof // nil where there is none yet
 	Cabling  *Cabling         // nil where no subnet manager runs
+	Racks    *racks.File      // nil where no file says in which racks devices are
 	Old      string           // why the state may be old
 	// Parties are those of the matrix of who can talk with whom, and which of them each end
 	// port is in; none where there is no proof yet. It is asked for the provider's map.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/api/racks"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -76,8 +77,9 @@ func (f *MapFacts) links() []mapLink {
 
 func isActive(p *observed.Port) bool { return p.InfoRead && p.Info.PortState == smp.PortActive }
 
-// layoutOf finds out where the devices stand.
-func layoutOf(nodes []node, links []mapLink, place map[ib.NodeGUID]int) observed.LevelLayout {
+// arrange finds out where the devices stand: by their cables, and by the file of racks.
+func (m *MapMaker) arrange(by *racks.File) {
+	nodes, links, place := m.nodes, m.links, m.place
 	graph := make([]observed.LevelNode, len(nodes))
 	for i, n := range nodes {
 		graph[i] = observed.LevelNode{Switch: n.kind == ib.NodeSwitch, Key: uint64(n.guid), Name: n.name}
@@ -86,7 +88,8 @@ func layoutOf(nodes []node, links []mapLink, place map[ib.NodeGUID]int) observed
 	for i, l := range links {
 		cables[i] = observed.LevelLink{A: int32(place[l.a.Node]), B: int32(place[l.b.Node])}
 	}
-	return observed.LevelsOf(graph, cables)
+	m.layout = observed.LevelsOf(graph, cables)
+	m.racks, m.racked = by.Arrange(graph, cables, &m.layout)
 }
 
 // kinds are the numbers of types of devices.
@@ -113,6 +116,7 @@ func (m *MapMaker) whole(f *MapFacts) MapContent {
 	for _, g := range m.layout.Groups {
 		out.Groups = append(out.Groups, Group{g.Name, g.Nodes})
 	}
+	out.Racks, out.Nodes.Rack = m.racks, m.racked
 	owners, party := f.enterOwners(&out), map[ib.PortGUID]int{}
 	if f.Parties != nil {
 		var names []string
@@ -137,7 +141,7 @@ func (m *MapMaker) whole(f *MapFacts) MapContent {
 
 // lay finds out what there is and where it stands, unless that is known.
 func (m *MapMaker) lay(f *MapFacts) {
-	if m.of == f.Snapshot && m.list == f.list() {
+	if m.of == f.Snapshot && m.list == f.list() && m.by == f.Racks {
 		return
 	}
 	m.nodes, m.links = f.nodes(), f.links()
@@ -145,7 +149,8 @@ func (m *MapMaker) lay(f *MapFacts) {
 	for i, n := range m.nodes {
 		m.place[n.guid] = i
 	}
-	m.layout, m.of, m.list = layoutOf(m.nodes, m.links, m.place), f.Snapshot, f.list()
+	m.arrange(f.Racks)
+	m.of, m.list, m.by = f.Snapshot, f.list(), f.Racks
 }
 
 // Place is the level of a device, and the name of its group.
@@ -157,7 +162,11 @@ func (m *MapMaker) Place(f *MapFacts, g ib.NodeGUID) (level int, group string) {
 	if !there {
 		return 0, ""
 	}
-	return int(m.layout.Level[i]), m.layout.Groups[m.layout.Group[i]].Name
+	group = m.layout.Groups[m.layout.Group[i]].Name
+	if m.racked != nil && m.racked[i] != racks.NoRack {
+		group += ", " + m.racks[m.racked[i]]
+	}
+	return int(m.layout.Level[i]), group
 }
 
 // Differences are where the fabric is not as the list of cables says, and how many cables it

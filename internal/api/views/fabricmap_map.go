@@ -19,7 +19,8 @@ type Map struct {
 type MapContent struct {
 	Owners     []string `json:"owners" doc:"tenants that own an end port here"`
 	Parties    []string `json:"parties" doc:"those of GET /matrix: tenants, and other end ports with the same keys; of a tenant itself alone"`
-	Groups     []Group  `json:"groups" doc:"pods, subtrees or single leaves, in their order; behind them the switches above all of them, and nodes without a switch. For a tenant one group without a name"`
+	Groups     []Group  `json:"groups" doc:"those of --racks, else pods, subtrees or single leaves, in their order; behind them the switches above all of them, and nodes without a switch. For a tenant one group without a name"`
+	Racks      []string `json:"racks,omitempty" doc:"racks and rails in the groups, where --racks names any; never for a tenant"`
 	States     []string `json:"states" doc:"words for nodes.state"`
 	Verdicts   []string `json:"verdicts" doc:"words for nodes.verdict"`
 	LinkStates []string `json:"link_states" doc:"words for links.state"`
@@ -42,6 +43,7 @@ type Nodes struct {
 	LID     []int    `json:"lid" doc:"LIDs of end ports: the lowest of each node; 0 where none was read"`
 	Level   []int    `json:"level" doc:"0 CAs and routers, 1 leaves, 2 and more what is above them"`
 	Group   []int    `json:"group" doc:"indices of groups"`
+	Rack    []int32  `json:"rack,omitempty" doc:"indices of racks; -1 none"`
 	Owner   []int    `json:"owner" doc:"indices of owners; -1 nobody, -2 several; of switches -1"`
 	Party   []int    `json:"party" doc:"indices of parties; -1 none or not known yet, -2 several; of switches -1"`
 	State   []int    `json:"state" doc:"indices of states"`

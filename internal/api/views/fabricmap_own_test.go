@@ -2,6 +2,7 @@ package views
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -48,6 +49,10 @@ func TestOwnMap(t *testing.T) {
 		f := &MapFacts{Snapshot: &snapshot.Snapshot{Fabric: b.Fabric}}
 		f.Gather(s.State, storetest.By(tenant))
 		m := f.own(tenant)
+		f.Racks = northHall(t)
+		if named := f.own(tenant); !reflect.DeepEqual(named, m) {
+			t.Errorf("%s: with a file of racks %+v, want %+v", tenant, named, m)
+		}
 		states := make([]string, len(m.Nodes.State))
 		for i, x := range m.Nodes.State {
 			states[i] = m.States[x]

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/api/racks"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
@@ -367,6 +368,58 @@ func TestPlaceAndDifferences(t *testing.T) {
 	check(3)
 	x.facts.Cabling = nil
 	none("without a manager")
+}
+
+// northHall is a file of racks for the devices of a town.
+func northHall(t *testing.T) *racks.File {
+	t.Helper()
+	f, err := racks.Read([]byte("leaf pod=A\nother pod=B\n/^(red|blue)$/ rack=17"), "racks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestRacks: a file says in which group and rack a device is; without one the cables do.
+func TestRacks(t *testing.T) {
+	x := newTown(t)
+	var m MapMaker
+	x.gather()
+	before, err := m.Whole(x.facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(before.Body), "rack") {
+		t.Errorf("racks without a file: %s", before.Body)
+	}
+	x.facts.Racks = northHall(t)
+	named, err := m.Whole(x.facts)
+	if err != nil || named.ETag == before.ETag {
+		t.Errorf("the map is as without a file: %v", err)
+	}
+	var got Map
+	if err := json.Unmarshal(named.Body, &got); err != nil {
+		t.Fatal(err)
+	}
+	place := map[string]string{}
+	for i, name := range got.Nodes.Name {
+		place[name] = got.Groups[got.Nodes.Group[i]].Name
+		if r := got.Nodes.Rack[i]; r >= 0 {
+			place[name] += ", " + got.Racks[r]
+		}
+	}
+	for name, want := range map[string]string{"leaf": "pod A, rack 17", "red": "pod A, rack 17", "blue": "pod A, rack 17", "zinc": "pod B", "other": "pod B", "spine": "core"} {
+		if place[name] != want {
+			t.Errorf("%s is in %q, want %q", name, place[name], want)
+		}
+	}
+	if _, group := m.Place(x.facts, x.red.Node.GUID()); group != "pod A, rack 17" {
+		t.Errorf("red is in %q", group)
+	}
+	x.facts.Racks = nil
+	if again, err := m.Whole(x.facts); err != nil || again.ETag != before.ETag {
+		t.Errorf("without the file the map is another than before: %v", err)
+	}
 }
 
 // TestNegotiation: who takes gzip, and who has an answer already.

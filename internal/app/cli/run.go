@@ -134,7 +134,7 @@ func newRunOf() (*runFlags, *cobra.Command) {
 It sweeps the fabric, checks that the whole policy fits, writes what differs,
 reads it back, and prints who is isolated from whom. Then it watches: a changed
 link, a new node, or a table that somebody else changed is noticed and corrected.
-SIGHUP reads the configuration, the policy file, the list of cables and --lfts-file again;
+SIGHUP reads the configuration, the policy file, the list of cables, --racks and --lfts-file again;
 if one has a fault, the old one stays in force.
 
 --config names a file that says what flags say, for all but those of a single run:

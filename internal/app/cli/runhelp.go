@@ -22,7 +22,7 @@ var runFlagGroups = []flagGroup{
 	{"Routing", []string{"routing", "lfts-file", "lmc"}},
 	{"What is kept", []string{"data", "state", "secret-file", "store"}},
 	{"Other managers", []string{"priority", "sm-key", "trusted-sm", "master-timeout", "lease", "take-over", "accept-policy"}},
-	{"API and subnet administration", []string{"socket", "listen", "tls-cert", "tls-key", "tls-client-ca", "sa-key"}},
+	{"API and subnet administration", []string{"socket", "listen", "racks", "tls-cert", "tls-key", "tls-client-ca", "sa-key"}},
 	{"Single sign-on", []string{"oidc-issuer", "oidc-client-id", "oidc-client-secret-file", "oidc-groups", "oidc-groups-claim", "oidc-scopes", "oidc-name", "oidc-ca-file", "oidc-console"}},
 	{"Monitoring", []string{"sweep-interval", "drift-period", "metrics", "prometheus", "counters-period", "counters-hca", "counters-rcv-err-details", "webhook", "webhook-secret-file", "alertmanager"}},
 	{"This run", []string{"config", "print-config", "once", "json", "read-only", "help"}},

@@ -299,7 +299,7 @@ func (m *manager) turned(hangup <-chan struct{}) bool {
 	return m.unkept != nil || engine.Settled() && (m.Once || m.refused || m.unexpected)
 }
 
-// reload reads the configuration, the list of cables, forwarding tables and the policy file
+// reload reads the configuration, the list of cables, forwarding tables, racks and the policy file
 // again. Of each that has a fault the previous one stays in force.
 func (m *manager) reload() {
 	engine := m.runner.Engine()
@@ -310,6 +310,7 @@ func (m *manager) reload() {
 		{"configuration", m.reread},
 		{"list of cables", func() error { return m.Cables.Reload(engine, m.stderr) }},
 		{"forwarding tables", func() error { return m.Routing.Reload(engine, m.stderr) }},
+		{"racks", func() error { return m.service.reloadRacks(&m.Serves, m.stderr) }},
 		{"policy", m.reloadPolicy},
 	} {
 		if err := file.read(); err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/api"
+	"github.com/ibwarden/ibwarden/internal/api/racks"
 	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
@@ -54,6 +55,7 @@ type Service struct {
 	share   atomic.Pointer[Shared]        // what the manager keeps in it; nil until it runs
 	rights  *rights                       // nil where nothing is shared
 	seen    *seenFiles
+	racks   atomic.Pointer[racks.File] // what --racks names; nil for none
 	// alertmanagers are told of alarms; nil for none.
 	alertmanagers *telemetry.Alertmanagers
 }

@@ -31,7 +31,7 @@ type Flags struct {
 	Store                              string
 	Lease                              time.Duration
 	socket, listen, cert, key, clients string
-	prometheus                         string
+	prometheus, racks                  string
 	sso                                ssoFlags
 }
 
@@ -47,6 +47,7 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.cert, "tls-cert", "", "file with the certificate of the API, PEM")
 	flags.StringVar(&f.key, "tls-key", "", "file with its key, PEM; only its owner may be able to read it")
 	flags.StringVar(&f.prometheus, "prometheus", "", "URL of the Prometheus that reads --metrics; the console leads there for what is older than it keeps")
+	flags.StringVar(&f.racks, "racks", "", racksHelp)
 	flags.StringVar(&f.clients, "tls-client-ca", "", "file with the CAs of client certificates, PEM")
 	f.sso.add(flags)
 }
@@ -57,6 +58,9 @@ const secretMax = 1 << 20
 // Check says what is wrong with the flags, before anything is opened.
 func (f *Flags) Check() error {
 	if _, err := f.where(); err != nil {
+		return err
+	}
+	if _, err := f.readRacks(); err != nil {
 		return err
 	}
 	_, err := f.sso.read(f.listen)
@@ -141,6 +145,11 @@ func console(url string) string {
 
 // Listen serves the API, and forgets what has had its time, until Close. It returns where, as clients name it.
 func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, metricsAt string, log *slog.Logger) ([]string, error) {
+	read, err := f.readRacks()
+	if err != nil {
+		return nil, err
+	}
+	s.racks.Store(read)
 	l, err := f.open(data, s.scratch)
 	if err != nil {
 		return nil, err
@@ -153,7 +162,7 @@ func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, metricsAt
 	past := s.openPast(data, log)
 	var open openAlerts
 	handler := web.Handler(login.Name(), api.New(s.Service, api.Options{
-		Version: terminal.ThisProgram().Version, UID: os.Geteuid(), Store: s.store, Judge: s.manager, Certificates: daemon.NewCertificates(s.manager, data), Managers: s.manager, Sweeps: s.manager, Traffic: s.manager, Cabling: s.manager, StoreName: s.where, Address: l.URL, Log: log, UFM: ufm.Options{Keys: keys},
+		Version: terminal.ThisProgram().Version, UID: os.Geteuid(), Store: s.store, Judge: s.manager, Certificates: daemon.NewCertificates(s.manager, data), Managers: s.manager, Sweeps: s.manager, Traffic: s.manager, Cabling: s.manager, Racks: s.racks.Load, StoreName: s.where, Address: l.URL, Log: log, UFM: ufm.Options{Keys: keys},
 		Observe: s.calls.Request, Past: past.source(), MetricsAt: metricsAt, Prometheus: f.prometheus, SSO: login, Console: console(l.URL), Alerts: func(f openAlerts) { open = f },
 	}))
 	s.calls.SetConnections(func() (c metrics.Connections) {

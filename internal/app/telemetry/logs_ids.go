@@ -97,6 +97,6 @@ var meanings = map[string]string{
 	listen.ProviderBack:    "After `openid-provider-away`: the OpenID provider answers.",
 	listen.CallerUnknown:   "Requests without a valid token, certificate or session come from an address; logged once a minute for each, with the `reason` of the first. Metrics count all.",
 	listen.LoginRefused:    "A login to the console, or by UFM's `/dologin`, was refused; at most 10 a minute are logged from one address.",
-	ReloadFailed:           "A file that SIGHUP had read again has a fault; the previous configuration, list of cables, forwarding tables or policy (`what`) stays in force.",
+	ReloadFailed:           "A file that SIGHUP had read again has a fault; the previous configuration, list of cables, forwarding tables, racks or policy (`what`) stays in force.",
 	idProgress:             "A phase takes a long time; info in the first pass.",
 }

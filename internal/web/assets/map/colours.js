@@ -56,8 +56,8 @@ export function classes(map, mode) {
 export function cableClasses(map, mode, load) {
   const of = new Int16Array(map.links.a.length);
   const {list, add} = counted();
-  const entry = mode === 'load' ? loadEntry : errorEntry, column = load ? load[mode === 'load' ? 'percent' : 'errors'] : [];
-  for (let l = 0; l < of.length; l++) of[l] = add(entry(column[l] ?? -1));
+  const column = load ? load[mode === 'load' ? 'percent' : 'errors'] : [];
+  for (let l = 0; l < of.length; l++) of[l] = add(cableEntry(mode, column[l] ?? -1));
   return {of, list};
 }
 
@@ -103,6 +103,9 @@ function codesOf(owners) {
 }
 
 const notRead = {key: 'not read', name: 'not read', colour: nobody, hollow: true, order: -1};
+
+// cableEntry is the class of cables that carry percent of their rate, or have so many errors; -1 for not read.
+export function cableEntry(mode, value) { return mode === 'load' ? loadEntry(value) : errorEntry(value); }
 
 function loadEntry(percent) {
   if (percent < 0) return notRead;

@@ -1,11 +1,13 @@
 // The map: a canvas that shows a fabric from the whole down to a port. From far off, boxes
 // are drawn from one picture and cables as bundles between boxes; nearer, each device and
-// each cable; nearer still, names and numbers of ports.
+// each cable; nearer still, names and numbers of ports. Boxes of a large fabric are folded:
+// what is in one is seen when it is unfolded.
 
 import {h, replace} from '../dom.js';
 import {place} from './layout.js';
 import {cableClasses, classes, onCables} from './colours.js';
 import {paint} from './paint.js';
+import {bundlesOf, Folds, summaries, told, weigh} from './fold.js';
 
 const zoomMost = 120; // pixels a unit
 const zoomStep = 1.3;
@@ -17,11 +19,11 @@ export class FabricMap {
     this.onSelect = onSelect;
     this.say = say;
     this.canvas = h('canvas', {
-      tabindex: '0', role: 'application', 'aria-label': 'Map of the fabric. Arrow keys go from device to device, Enter shows one, plus and minus zoom, zero shows the whole. The search and the table beside it have the same devices.',
+      tabindex: '0', role: 'application', 'aria-label': 'Map of the fabric. Arrow keys go from device to device, Enter shows one or unfolds a box, f folds it, plus and minus zoom, zero shows the whole. The search and the table beside it have the same devices.',
     });
     this.element = h('div', {class: 'map'}, this.canvas);
     this.view = {x: 0, y: 0, scale: 1}; // unit at the left and top edge; pixels a unit
-    this.cursor = -1; // node with the keyboard's mark
+    this.cursor = -1; // node, or box that is folded, with the keyboard's mark
     this.chosen = -1;
     this.dim = null; // key of the class that is shown alone
     this.path = null; // nodes of a packet's way, in order
@@ -30,7 +32,11 @@ export class FabricMap {
     this.lines = null; // classes of cables, where colours are theirs
     this.map = null;
     this.frames = 0; // drawn so far
+    this.folds = new Folds();
+    this.bundles = []; // cables between boxes
+    this.single = []; // cables with an end at a device that is not folded
     this.onMove = () => {}; // called when the view changes
+    this.onFold = () => {}; // called when somebody folds or unfolds boxes
     this.fitted = true;
     this.listen();
     this.observer = new ResizeObserver(() => this.resized());
@@ -60,12 +66,50 @@ export class FabricMap {
     this.index = new Map(map.nodes.guid.map((g, i) => [g, i]));
     this.chosen = this.index.get(chosen) ?? -1;
     this.cursor = -1;
-    const {width, height} = this.element.getBoundingClientRect();
-    this.at = place(map, Math.min(3, Math.max(0.6, (width || 800) / (height || 500))));
-    this.bundles = bundlesOf(map, this.at);
     this.ports = mostPorts(map);
-    this.recolour();
+    this.lay();
     if (!before || this.fitted) this.whole();
+  }
+
+  // lay puts everything in its place, by what is folded.
+  lay() {
+    const {width, height} = this.element.getBoundingClientRect();
+    this.at = place(this.map, Math.min(3, Math.max(0.6, (width || 800) / (height || 500))), this.folds.of(this.map));
+    Object.assign(this, bundlesOf(this.map, this.at));
+    this.cursor = -1;
+    this.recolour();
+  }
+
+  // unfold has boxes seen from the inside; groups are indices.
+  unfold(groups, open = true) {
+    this.folds.set(this.map, groups, open);
+    this.lay();
+    this.onFold();
+  }
+
+  // unfoldAll unfolds all boxes, or folds them.
+  unfoldAll(open) {
+    this.unfold(this.map.groups.map((_, g) => g), open);
+    this.whole();
+    this.say(open ? 'All boxes are unfolded.' : 'All boxes are folded.');
+  }
+
+  // fold has what an address says unfolded.
+  fold(text) {
+    if (this.folds.text(this.map) === text) return;
+    this.folds.read(this.map, text);
+    this.lay();
+  }
+
+  // toggle folds a box, or unfolds it and shows it.
+  toggle(group) {
+    const open = Boolean(this.at.folded[group]), text = this.map.groups[group].name;
+    this.unfold([group], open);
+    const box = this.at.boxes.find(b => b.group === group);
+    if (open) this.frame(box.x - 1, box.y - 1, box.width + 2, box.height + 2);
+    else this.whole();
+    this.cursor = open ? this.at.shown.find(i => this.map.nodes.group[i] === group) ?? -1 : this.at.nodes + group;
+    this.say(`${text} is ${open ? 'unfolded' : 'folded'}.`);
   }
 
   // colour chooses what colours say; load is the answer of GET /map/load, of this map.
@@ -79,20 +123,26 @@ export class FabricMap {
     if (!this.map) return;
     this.classes = classes(this.map, this.mode);
     this.lines = onCables.has(this.mode) ? cableClasses(this.map, this.mode, this.load) : null;
-    if (this.dim && !this.legends().some(c => c.key === this.dim)) this.dim = null;
-    this.picture = null;
-    this.stale();
+    this.inside = summaries(this.map, this.at.folded, this.classes);
+    this.alone(this.legends().some(c => c.key === this.dim) ? this.dim : null);
   }
 
   // legends are the classes that the colours stand for.
   legends() { return (this.lines || this.classes).list; }
 
   // alone shows one class and fades the others; null shows all.
-  alone(key) { this.dim = key; this.picture = null; this.stale(); }
+  alone(key) {
+    this.dim = key;
+    weigh(this.bundles, this.lines, this.mode, this.load, key);
+    this.picture = this.texts = null;
+    this.stale();
+  }
 
-  // way shows the way of a packet over nodes, by GUID.
+  // way shows the way of a packet over nodes, by GUID, and unfolds the boxes that it leads through.
   way(guids) {
     this.path = guids ? guids.map(g => this.index.get(g)).filter(i => i !== undefined) : null;
+    const groups = (this.path || []).map(i => this.map.nodes.group[i]).filter(g => this.at.folded[g]);
+    if (groups.length) this.unfold(groups);
     this.stale();
   }
 
@@ -108,7 +158,7 @@ export class FabricMap {
   drawn() {
     if (!this.map) return null;
     const {of, list} = this.classes;
-    return {mode: this.mode, frames: this.frames, cables: this.lines && [...this.lines.of].map(i => this.lines.list[i].key), nodes: this.map.nodes.guid.map((guid, i) => ({guid, key: list[of[i]].key, colour: list[of[i]].colour, x: this.at.x[i], y: this.at.y[i]}))};
+    return {mode: this.mode, frames: this.frames, folded: this.map.groups.filter((_, g) => this.at.folded[g]).map(g => g.name), cables: this.lines && [...this.lines.of].map(i => this.lines.list[i].key), nodes: this.map.nodes.guid.map((guid, i) => ({guid, key: list[of[i]].key, colour: list[of[i]].colour, x: this.at.x[i], y: this.at.y[i]}))};
   }
 
   resized() {
@@ -150,7 +200,8 @@ export class FabricMap {
   // device. It is empty for the whole.
   where() {
     if (this.fitted || !this.size || !this.map.nodes.guid.length) return '';
-    const i = this.first(), {x, y, scale} = this.view;
+    const nearest = this.first(), {x, y, scale} = this.view;
+    const i = nearest < this.at.nodes ? nearest : this.map.nodes.group.indexOf(nearest - this.at.nodes); // of a box, a device in it
     const off = [x + this.size.width / scale / 2 - this.at.x[i], y + this.size.height / scale / 2 - this.at.y[i]];
     return [this.map.nodes.guid[i], ...off.map(n => n.toFixed(2)), scale.toPrecision(4)].join(',');
   }
@@ -194,8 +245,19 @@ export class FabricMap {
     this.onMove();
   }
 
-  // choose selects a node by its index; near brings it into view.
+  // choose selects a node by its index, and unfolds its box; near brings it into view. A box that is
+  // folded is unfolded.
   choose(node, near = true) {
+    const group = node < this.at.nodes ? this.map.nodes.group[node] : node - this.at.nodes;
+    if (node >= this.at.nodes) {
+      this.toggle(group);
+      this.onSelect('box', group);
+      return;
+    }
+    if (node >= 0 && this.at.folded[group]) {
+      this.unfold([group]);
+      near = true;
+    }
     this.chosen = this.cursor = node;
     if (node >= 0 && near) {
       const wide = Math.max(24, this.size ? this.size.width / Math.max(this.view.scale, 14) : 24);
@@ -205,13 +267,13 @@ export class FabricMap {
     this.onSelect(node >= 0 ? 'node' : '', node);
   }
 
-  // hit is the node at a place of the canvas, or -1.
+  // hit is the node, or the box that is folded, at a place of the canvas, or -1.
   hit(px, py) {
     const x = px / this.view.scale + this.view.x, y = py / this.view.scale + this.view.y;
     const reach = Math.max(0.5, 6 / this.view.scale);
     let best = -1, least = Infinity;
-    for (let i = 0; i < this.at.x.length; i++) {
-      const dx = Math.max(0, Math.abs(this.at.x[i] - x) - this.at.w[i] / 2 + 0.5), dy = Math.abs(this.at.y[i] - y);
+    for (const i of this.at.shown) {
+      const dx = Math.max(0, Math.abs(this.at.x[i] - x) - this.at.w[i] / 2 + 0.5), dy = Math.max(0, Math.abs(this.at.y[i] - y) - this.at.h[i] / 2 + 0.5);
       if (dx > reach || dy > reach) continue;
       const d = dx * dx + dy * dy;
       if (d < least) { least = d; best = i; }
@@ -222,10 +284,10 @@ export class FabricMap {
   // next is the nearest node in a direction: the one that costs least, where going aside
   // costs twice.
   next(dx, dy) {
-    if (this.cursor < 0) return this.chosen >= 0 ? this.chosen : this.first();
+    if (this.cursor < 0) return this.chosen >= 0 && !this.at.folded[this.map.nodes.group[this.chosen]] ? this.chosen : this.first();
     const x0 = this.at.x[this.cursor], y0 = this.at.y[this.cursor];
     let best = this.cursor, least = Infinity;
-    for (let i = 0; i < this.at.x.length; i++) {
+    for (const i of this.at.shown) {
       const x = this.at.x[i] - x0, y = this.at.y[i] - y0;
       const along = x * dx + y * dy, aside = Math.abs(x * dy) + Math.abs(y * dx);
       if (along <= 0.01 || aside > along * 2) continue;
@@ -235,11 +297,11 @@ export class FabricMap {
     return best;
   }
 
-  // first is the device nearest to the middle of the view.
+  // first is the device, or the box that is folded, nearest to the middle of the view.
   first() {
     const x = this.view.x + this.size.width / this.view.scale / 2, y = this.view.y + this.size.height / this.view.scale / 2;
-    let best = 0, least = Infinity;
-    for (let i = 0; i < this.at.x.length; i++) {
+    let best = -1, least = Infinity;
+    for (const i of this.at.shown) {
       const d = (this.at.x[i] - x) ** 2 + (this.at.y[i] - y) ** 2;
       if (d < least) { least = d; best = i; }
     }
@@ -248,12 +310,14 @@ export class FabricMap {
 
   move(dx, dy) {
     this.cursor = this.next(dx, dy);
+    if (this.cursor < 0) return;
     const v = this.view, px = (this.at.x[this.cursor] - v.x) * v.scale, py = (this.at.y[this.cursor] - v.y) * v.scale;
     const edge = 40;
     if (px < edge || px > this.size.width - edge) this.pan(this.size.width / 2 - px, 0);
     if (py < edge || py > this.size.height - edge) this.pan(0, this.size.height / 2 - py);
-    const {nodes} = this.map, {of, list} = this.classes;
-    this.say(`${nodes.name[this.cursor]}, ${['host', 'switch', 'router'][nodes.type[this.cursor]]}, ${list[of[this.cursor]].name}, ${this.map.states[nodes.state[this.cursor]]}`);
+    const {nodes} = this.map, {of, list} = this.classes, group = this.cursor - this.at.nodes;
+    if (group >= 0) this.say(`${this.map.groups[group].name}, folded: ${told(this.inside[group])}`);
+    else this.say(`${nodes.name[this.cursor]}, ${['host', 'switch', 'router'][nodes.type[this.cursor]]}, ${list[of[this.cursor]].name}, ${this.map.states[nodes.state[this.cursor]]}`);
     this.stale();
   }
 
@@ -275,7 +339,8 @@ export class FabricMap {
         const i = this.hit(e.offsetX, e.offsetY);
         if (i !== this.over) {
           this.over = i;
-          c.title = i >= 0 ? `${this.map.nodes.name[i]} (${this.classes.list[this.classes.of[i]].name})` : '';
+          const group = i - this.at.nodes;
+          c.title = i < 0 ? '' : group >= 0 ? `${this.map.groups[group].name}: ${told(this.inside[group])}` : `${this.map.nodes.name[i]} (${this.classes.list[this.classes.of[i]].name})`;
           c.classList.toggle('over', i >= 0);
         }
       }
@@ -294,9 +359,10 @@ export class FabricMap {
     c.addEventListener('focus', () => this.stale());
   }
 
-  // pressed: far off a press goes to a box, near it chooses a device.
+  // pressed: far off a press goes to a box, near it chooses a device; a box that is folded is unfolded.
   pressed(px, py) {
-    if (this.view.scale < 5) {
+    const hit = this.hit(px, py);
+    if (hit < this.at.nodes && this.view.scale < 5) {
       const x = px / this.view.scale + this.view.x, y = py / this.view.scale + this.view.y;
       const box = this.at.boxes.find(b => x >= b.x && x <= b.x + b.width && y >= b.y && y <= b.y + b.height);
       if (box && this.at.boxes.length > 1) {
@@ -305,7 +371,13 @@ export class FabricMap {
         return;
       }
     }
-    this.choose(this.hit(px, py), false);
+    this.choose(hit, false);
+  }
+
+  // toggleAt folds the box of a node, or unfolds a box.
+  toggleAt(i) {
+    const group = i < this.at.nodes ? this.map.nodes.group[i] : i - this.at.nodes;
+    this.toggle(group);
   }
 
   key(e) {
@@ -318,6 +390,7 @@ export class FabricMap {
     else if (e.key === '0') this.whole();
     else if (e.key === 'Enter' || e.key === ' ') this.choose(this.cursor < 0 ? this.first() : this.cursor, true);
     else if (e.key === 'Escape') this.choose(-1, false);
+    else if (e.key === 'f' && this.map.groups.length > 1) this.toggleAt(this.cursor < 0 ? this.first() : this.cursor);
     else return;
     e.preventDefault();
   }
@@ -332,24 +405,6 @@ function mostPorts(map) {
     most[b[l]] = Math.max(most[b[l]], bp[l]);
   }
   return most;
-}
-
-// bundlesOf are the cables between boxes: {a, b: indices of boxes, links, bad}.
-function bundlesOf(map, at) {
-  const boxOf = new Map(at.boxes.map((b, i) => [b.group, i]));
-  const {a, b, state} = map.links, {group} = map.nodes;
-  const found = new Map();
-  for (let l = 0; l < a.length; l++) {
-    let x = boxOf.get(group[a[l]]), y = boxOf.get(group[b[l]]);
-    if (x === y || x === undefined || y === undefined) continue;
-    if (x > y) [x, y] = [y, x];
-    const key = x * at.boxes.length + y;
-    let bundle = found.get(key);
-    if (!bundle) found.set(key, bundle = {a: x, b: y, links: [], bad: 0});
-    bundle.links.push(l);
-    if (map.link_states[state[l]] !== 'active') bundle.bad++;
-  }
-  return [...found.values()];
 }
 
 // legend shows what the colours of a map say; a class that is pressed is shown alone, and chosen

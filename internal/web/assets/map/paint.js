@@ -1,6 +1,7 @@
 // How the map is drawn: what a view shows follows from how near it is.
 
 import {h} from '../dom.js';
+import {foldedBoxes} from './fold.js';
 
 const nodesMost = 3000; // devices that are drawn one by one; more come from a picture
 const linksMost = 4000; // cables that are drawn one by one; more are drawn as bundles
@@ -29,7 +30,7 @@ function tones(element) {
 export function paint(m) {
   if (!m.colours) {
     m.colours = tones(m.element);
-    m.picture = null;
+    m.picture = m.texts = null;
   }
   const c = m.canvas.getContext('2d', {alpha: false});
   const {scale, x, y} = m.view, {width, height, ratio} = m.size;
@@ -39,36 +40,39 @@ export function paint(m) {
   c.fillRect(0, 0, m.canvas.width, m.canvas.height);
   c.setTransform(scale * ratio, 0, 0, scale * ratio, -x * scale * ratio, -y * scale * ratio);
   const near = cables(m, view);
-  if (!near) bundles(c, m);
-  boxes(c, m, view);
+  bundles(c, m, near);
+  boxes(c, m, view, false);
   links(c, m, near);
+  boxes(c, m, view, true); // over cables that lead past
   const nodes = visible(m, view);
   if (nodes) nodes.forEach(i => device(c, m, i));
   else picture(c, m);
   if (m.path) way(c, m);
   c.setTransform(ratio, 0, 0, ratio, 0, 0);
   titles(c, m, view);
+  foldedBoxes(c, m, view);
   if (nodes) names(c, m, nodes);
   if (near && scale >= portScale) ports(c, m, near.whole);
   marks(c, m, view);
 }
 
-function boxes(c, m, view) {
+function boxes(c, m, view, folded) {
   c.lineWidth = 1 / m.view.scale;
   c.strokeStyle = m.colours.line;
   c.fillStyle = m.colours.page;
   for (const b of m.at.boxes) {
-    if (b.x > view.right || b.x + b.width < view.left || b.y > view.bottom || b.y + b.height < view.top) continue;
+    if (b.folded !== folded || b.x > view.right || b.x + b.width < view.left || b.y > view.bottom || b.y + b.height < view.top) continue;
     c.fillRect(b.x, b.y, b.width, b.height);
     c.strokeRect(b.x, b.y, b.width, b.height);
   }
+  if (!folded) for (const r of m.at.racks) c.strokeRect(r.x, r.y, r.width, r.height);
 }
 
 // visible are the devices in view; null where they are too many to draw each.
 function visible(m, view) {
-  const list = [], {x, y} = m.at;
-  for (let i = 0; i < x.length; i++) {
-    if (x[i] < view.left - 1 || x[i] > view.right + 1 || y[i] < view.top - 1 || y[i] > view.bottom + 1) continue;
+  const list = [], {x, y, nodes, shown} = m.at;
+  for (const i of shown) {
+    if (i >= nodes || x[i] < view.left - 1 || x[i] > view.right + 1 || y[i] < view.top - 1 || y[i] > view.bottom + 1) continue;
     list.push(i);
     if (list.length > nodesMost) return null;
   }
@@ -108,7 +112,7 @@ function picture(c, m) {
     p.height = Math.ceil(m.at.height * scale);
     const at = p.getContext('2d');
     at.setTransform(scale, 0, 0, scale, 0, 0);
-    for (let i = 0; i < m.at.x.length; i++) device(at, m, i);
+    for (const i of m.at.shown) if (i < m.at.nodes) device(at, m, i);
     m.picture = {canvas: p, scale};
   }
   c.imageSmoothingEnabled = m.view.scale < m.picture.scale;
@@ -123,14 +127,19 @@ export function ends(m, l) {
   if (m.at.y[from] > m.at.y[to]) [from, to, fromPort, toPort] = [to, from, toPort, fromPort];
   const level = Math.abs(m.at.y[from] - m.at.y[to]) < 0.1;
   return [
-    m.at.x[from] + shift(m, from, fromPort), m.at.y[from] + (level ? 0 : edge(m, from)),
-    m.at.x[to] + shift(m, to, toPort), m.at.y[to] - (level ? 0 : edge(m, to)),
+    m.at.x[from] + shift(m, from, fromPort, to), m.at.y[from] + (level ? 0 : edge(m, from)),
+    m.at.x[to] + shift(m, to, toPort, from), m.at.y[to] - (level ? 0 : edge(m, to)),
   ];
 }
 
-function edge(m, i) { return m.map.nodes.type[i] === 1 ? 0.36 : 0.42; }
+function inFolded(m, i) { return m.at.folded[m.map.nodes.group[i]]; }
 
-function shift(m, i, port) {
+function edge(m, i) { return inFolded(m, i) ? m.at.h[i] / 2 : m.map.nodes.type[i] === 1 ? 0.36 : 0.42; }
+
+// shift is how far from the middle of a device its cable is; at a box that is folded, as far as it needs to
+// lead straight to the other end.
+function shift(m, i, port, other) {
+  if (inFolded(m, i)) return Math.max(1 - m.at.w[i] / 2, Math.min(m.at.w[i] / 2 - 1, m.at.x[other] - m.at.x[i]));
   if (m.map.nodes.type[i] !== 1) return 0;
   const ports = Math.max(2, m.ports[i]);
   return ((port - 0.5) / ports - 0.5) * m.at.w[i] * 0.7;
@@ -142,7 +151,7 @@ function cables(m, view) {
   if (m.view.scale < 3) return null;
   const {a, b} = m.map.links, {x, y} = m.at, whole = [], cut = [];
   const seen = i => x[i] >= view.left && x[i] <= view.right && y[i] >= view.top && y[i] <= view.bottom;
-  for (let l = 0; l < a.length; l++) {
+  for (const l of m.single) {
     const from = seen(a[l]), to = seen(b[l]);
     if (from && to) whole.push(l);
     else if (from || to) cut.push(l);
@@ -167,7 +176,7 @@ function links(c, m, near) {
     stroke(c, m, near.whole.filter(is('active')), m.colours.link, 1, false);
     stubs(c, m, near.cut.filter(is('active')), m.colours.link);
   }
-  for (let l = 0; l < a.length; l++) {
+  for (const l of m.single) {
     if (bad.length < badMost && m.map.link_states[state[l]] !== 'active') bad.push(l);
     if (m.chosen >= 0 && (a[l] === m.chosen || b[l] === m.chosen)) own.push(l);
   }
@@ -206,20 +215,15 @@ function stubs(c, m, list, colour) {
   c.stroke();
 }
 
-// worst is the colour of the cable of some that carries most, or has most errors.
-function worst(m, links) {
-  const {of, list} = m.lines;
-  const order = l => (m.dim && m.dim !== list[of[l]].key ? -2 : list[of[l]].order);
-  const l = links.reduce((most, x) => (order(x) > order(most) ? x : most));
-  return order(l) === -2 ? m.colours.line : list[of[l]].colour;
-}
-
-// bundles are drawn from box to box, wider the more cables they have.
-function bundles(c, m) {
-  c.strokeStyle = m.colours.link;
+// bundles are drawn from box to box, wider the more cables they have; where cables are drawn one by one, those
+// between boxes that are folded alone.
+function bundles(c, m, near) {
   c.globalAlpha = m.bundles.length > 400 ? 0.25 : 0.6;
   for (const b of m.bundles) {
-    if (m.lines) c.strokeStyle = worst(m, b.links);
+    if (near && !b.folded) continue;
+    c.strokeStyle = b.colour || (m.lines ? m.colours.line : m.colours.link);
+    if (b.folded && b.worst !== 'active') c.strokeStyle = b.worst === 'inactive' ? m.colours.warn : m.colours.bad;
+    c.setLineDash(b.folded && b.worst === 'missing' ? [5 / m.view.scale, 4 / m.view.scale] : []);
     const from = m.at.boxes[b.a], to = m.at.boxes[b.b];
     const [up, down] = from.y <= to.y ? [from, to] : [to, from];
     const x2 = down.x + down.width / 2, x1 = Math.min(Math.max(x2, up.x + 1), up.x + up.width - 1);
@@ -229,6 +233,7 @@ function bundles(c, m) {
     c.lineTo(x2, up.top ? down.y : down.y + down.height / 2);
     c.stroke();
   }
+  c.setLineDash([]);
   c.globalAlpha = 1;
 }
 
@@ -251,16 +256,17 @@ function way(c, m) {
 const toPixels = (m, x, y) => [(x - m.view.x) * m.view.scale, (y - m.view.y) * m.view.scale];
 
 function titles(c, m, view) {
-  const size = Math.min(15, Math.max(9, m.view.scale * 2));
-  c.font = `600 ${size}px system-ui, "DejaVu Sans", sans-serif`;
+  const large = Math.min(15, Math.max(9, m.view.scale * 2)), small = Math.min(12, m.view.scale * 0.8); // racks have room for these
   c.textBaseline = 'top';
   c.textAlign = 'left';
   c.fillStyle = m.colours.faint;
-  for (const b of m.at.boxes) {
-    if (b.x > view.right || b.x + b.width < view.left || b.y > view.bottom || b.y + b.height < view.top) continue;
+  for (const b of m.at.boxes.concat(m.at.racks)) {
+    if (b.folded || b.x > view.right || b.x + b.width < view.left || b.y > view.bottom || b.y + b.height < view.top) continue;
     const [px, py] = toPixels(m, b.x, b.y);
-    if (b.width * m.view.scale < 50) continue;
-    c.fillText(m.map.groups[b.group].name, px + 4, py + 3, b.width * m.view.scale - 8);
+    const size = b.name ? small : large;
+    if (b.width * m.view.scale < (b.name ? 30 : 50) || size < 6) continue;
+    c.font = `600 ${size}px system-ui, "DejaVu Sans", sans-serif`;
+    c.fillText(b.name ?? m.map.groups[b.group].name, px + 4, py + (b.name ? 1 : 3), b.width * m.view.scale - 8);
   }
 }
 
@@ -329,9 +335,9 @@ function ports(c, m, list) {
 function marks(c, m, view) {
   const {state} = m.map.nodes;
   let left = badMost;
-  for (let i = 0; i < state.length && left > 0; i++) {
+  for (const i of m.at.shown) {
     const name = m.map.states[state[i]];
-    if (name === 'active' || m.at.x[i] < view.left || m.at.x[i] > view.right || m.at.y[i] < view.top || m.at.y[i] > view.bottom) continue;
+    if (i >= m.at.nodes || left === 0 || name === 'active' || m.at.x[i] < view.left || m.at.x[i] > view.right || m.at.y[i] < view.top || m.at.y[i] > view.bottom) continue;
     left--;
     ring(c, m, i, name === 'drained' || name === 'unread' ? m.colours.warn : m.colours.bad, 6, 2);
   }
@@ -343,6 +349,6 @@ function ring(c, m, i, colour, least, width) {
   const [px, py] = toPixels(m, m.at.x[i], m.at.y[i]);
   c.strokeStyle = colour;
   c.lineWidth = width;
-  const half = Math.max(least, m.at.w[i] * m.view.scale / 2 + 2), tall = Math.max(least, m.view.scale / 2 + 2);
+  const half = Math.max(least, m.at.w[i] * m.view.scale / 2 + 2), tall = Math.max(least, m.at.h[i] * m.view.scale / 2 + 2);
   c.strokeRect(px - half, py - tall, 2 * half, 2 * tall);
 }

@@ -20,6 +20,7 @@ export async function showWay(place, hops) {
   const map = new FabricMap(() => {}, text => replace(spoken, text));
   map.element.classList.add('small');
   replace(place, map.element, pictureSaver(`Way of a packet from ${hops[0].name} to ${hops.at(-1).name}`, map.canvas), spoken);
+  window.ibwarden.drawn = () => map.drawn();
   map.show(await latest());
   map.way(hops.map(hop => hop.node));
   map.frameWay();

@@ -38,6 +38,7 @@ class FabricPage {
     this.drawLegend = legend(this.legend, this.map, key => this.keep({alone: key || ''}, true));
     const moved = settle(() => this.keep({view: this.map.where()}), viewAfter);
     this.map.onMove = () => { if (!this.taking) moved(); };
+    this.map.onFold = () => this.folded();
     this.panel = h('section', {class: 'panel side', 'aria-label': 'What was chosen'});
     this.summary = h('p', {class: 'summary'});
     this.cables = h('div');
@@ -49,10 +50,11 @@ class FabricPage {
   }
 
   async begin() {
+    this.folding = h('div', {class: 'row', role: 'group', 'aria-label': 'Boxes', hidden: true}, [['Unfold all', true], ['Fold all', false]].map(([t, open]) => h('button', {type: 'button', onclick: () => this.map.unfoldAll(open)}, t)));
     const zooms = [['+', 'Nearer', () => this.map.zoom(1.3)], ['−', 'Farther', () => this.map.zoom(1 / 1.3)], ['⤢', 'The whole', () => this.map.whole()]];
     replace(this.main,
       h('div', {class: 'row maptools'}, field('Search', this.search), field('Colour by', this.mode),
-        h('div', {class: 'zooms', role: 'group', 'aria-label': 'Zoom'}, zooms.map(([t, label, f]) => h('button', {type: 'button', 'aria-label': label, title: label, onclick: f}, t)))),
+        h('div', {class: 'zooms', role: 'group', 'aria-label': 'Zoom'}, zooms.map(([t, label, f]) => h('button', {type: 'button', 'aria-label': label, title: label, onclick: f}, t))), this.folding),
       this.found, this.spoken, this.summary,
       h('div', {class: 'mapside'}, h('div', {}, this.map.element, pictureSaver('Map of the fabric', this.map.canvas), this.legend), this.panel),
       this.cables);
@@ -67,9 +69,17 @@ class FabricPage {
   // keep writes into the address what was chosen.
   keep(changes, step) { if (!this.taking) remember('fabric', changes, step); }
 
-  // address shows what the address says: {node, port, box, view, text, colour, alone}.
+  // folded keeps what is unfolded; what is chosen by the same press is no step of its own for Back.
+  folded() {
+    this.keep({open: this.map.folds.text(this.data)}, true);
+    this.stepped = true;
+    queueMicrotask(() => { this.stepped = false; });
+  }
+
+  // address shows what the address says: {open, node, port, box, view, text, colour, alone}.
   async address(params) {
     this.taking = true;
+    this.map.fold(params.open || '');
     const box = this.data.groups.findIndex(g => g.name === params.box);
     if (!params.view && !params.node) this.map.whole();
     if (params.node) this.byGUID(params.node, params.port === undefined ? undefined : Number(params.port));
@@ -96,6 +106,7 @@ class FabricPage {
       this.data = map;
       this.map.show(map);
       this.drawLegend();
+      this.folding.hidden = map.groups.length < 2;
       this.summarise(map);
       if (this.app.provider) this.readCables();
       if (this.refresh) this.refresh();
@@ -200,13 +211,13 @@ class FabricPage {
 
   nothing() {
     this.refresh = null;
-    replace(this.panel, h('h2', {}, 'Nothing is chosen'), h('p', {class: 'hint'}, 'Press a device of the map, or search for one. With the keyboard: arrow keys go from device to device, Enter shows one, + and − zoom, 0 shows the whole.'));
+    replace(this.panel, h('h2', {}, 'Nothing is chosen'), h('p', {class: 'hint'}, 'Press a device of the map, or search for one. With the keyboard: arrow keys go from device to device, Enter shows one or unfolds a box, + and − zoom, 0 shows the whole.'));
   }
 
   chosen(kind, index) {
     const port = this.port;
     this.port = undefined;
-    this.keep({node: kind === 'node' ? this.data.nodes.guid[index] : '', port, box: kind === 'box' ? this.data.groups[index].name : ''}, true);
+    this.keep({node: kind === 'node' ? this.data.nodes.guid[index] : '', port, box: kind === 'box' ? this.data.groups[index].name : ''}, !this.stepped);
     if (kind === '') this.nothing();
     else if (kind === 'box') this.box(index);
     else {
@@ -219,7 +230,7 @@ class FabricPage {
     this.refresh = null;
     const {nodes, owners, states} = this.data;
     const list = [...nodes.guid.keys()].filter(i => nodes.group[i] === group).sort((a, b) => nodes.level[b] - nodes.level[a] || nodes.name[a].localeCompare(nodes.name[b], 'en', {numeric: true}));
-    replace(this.panel, h('h2', {}, this.data.groups[group].name), h('p', {}, count(list.length, 'device')),
+    replace(this.panel, h('h2', {}, this.data.groups[group].name), h('p', {}, count(list.length, 'device'), ' ', this.data.groups.length > 1 ? h('button', {type: 'button', onclick: () => { this.map.toggle(group); this.box(group); }}, this.map.at.folded[group] ? 'Unfold' : 'Fold') : null),
       table('Devices', [
         {title: 'Name', cell: i => h('button', {type: 'button', class: 'plain', onclick: () => this.map.choose(i)}, nodes.name[i]), sort: i => nodes.name[i]},
         {title: 'Owner', cell: i => (nodes.type[i] === 1 ? 'switch' : owners[nodes.owner[i]] ?? (nodes.owner[i] === -2 ? 'several' : 'nobody'))},
