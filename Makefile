@@ -112,8 +112,10 @@ benchservice: ## what the service costs: partitions, memberships, reads, memory,
 benchconsole: ## what a fabric of 16 to 40,960 hosts costs in the browser: time to the first picture, frames, memory, bytes
 	$(GO) test -run '^$$' -bench 'Console|Pages' -benchtime 1x -timeout 60m ./test/consoletest
 
-console-shots: ## screenshots of every page of the console, light and dark, at three widths, into SHOTS (default bin/console-shots)
-	IBWARDEN_SCREENSHOTS='$(abspath $(or $(SHOTS),bin/console-shots))' $(GO) test -count=1 -run '^TestShots$$' ./test/consoletest
+SHOTS ?= bin/console-shots
+console-shots: ## screenshots of every page of the console, light and dark, at three widths, into SHOTS (default bin/console-shots), four of them into docs/images
+	IBWARDEN_SCREENSHOTS='$(abspath $(SHOTS))' $(GO) test -count=1 -run '^TestShots$$' ./test/consoletest
+	for x in fabric:fabric tenants:tenants move:plan why-talk:why; do cp "$(SHOTS)/$${x%:*}-light-1440.png" "docs/images/console-$${x#*:}.png"; done
 
 soak: tools-all ## the long runs that CI takes a share of; SOAK_SEED repeats one
 	@scripts/install-tools qemu-system-x86

@@ -19,6 +19,9 @@ export class Folds {
     return Uint8Array.from(map.groups, g => (map.groups.length > 1 && !(this.chosen ? this.chosen.has(g.name) : small) ? 1 : 0));
   }
 
+  // matter reports whether boxes of a map are folded, or were at first.
+  matter(map) { return map.groups.length > 1 && (map.nodes.guid.length >= foldFrom || Boolean(this.chosen)); }
+
   // set folds or unfolds groups of a map.
   set(map, groups, open) {
     const folded = this.of(map);

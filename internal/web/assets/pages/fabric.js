@@ -71,6 +71,7 @@ class FabricPage {
 
   // folded keeps what is unfolded; what is chosen by the same press is no step of its own for Back.
   folded() {
+    this.folding.hidden = !this.map.folds.matter(this.data);
     this.keep({open: this.map.folds.text(this.data)}, true);
     this.stepped = true;
     queueMicrotask(() => { this.stepped = false; });
@@ -106,7 +107,7 @@ class FabricPage {
       this.data = map;
       this.map.show(map);
       this.drawLegend();
-      this.folding.hidden = map.groups.length < 2;
+      this.folding.hidden = !this.map.folds.matter(map);
       this.summarise(map);
       if (this.app.provider) this.readCables();
       if (this.refresh) this.refresh();

@@ -120,7 +120,8 @@ function changeOf(r, a) {
 
 function shared(a) {
   const member = full => (full ? 'full' : 'limited');
-  const end = w => (w ? mark(dispositionKind(w.disposition), w.disposition) : mark('bad', 'keys do not match'));
+  // That two limited members of a partition cannot talk is as it should be, where they can over another.
+  const end = w => (w ? mark(dispositionKind(w.disposition), w.disposition) : mark(a.cause === 'talk' ? 'plain' : 'bad', 'both are limited'));
   return table('Partitions of which both hold a key', [
     {title: 'Partition', cell: s => s.name || s.pkey},
     {title: 'P_Key', cell: s => h('code', {}, s.pkey)},
