@@ -112,6 +112,9 @@ func TestEveryInterface(t *testing.T) {
 					if way == 0 { // what libumad2sim sends ends after 256 bytes
 						wanted["saquery NR"] = "NodeRecord dump"
 					}
+					// A port is that of one door at a time, and the kernel says that a file was closed when its
+					// process is gone already.
+					r.eventually("the port is free for "+d.name, func() bool { return d.run(at, "sminfo").status == 0 })
 					for words, want := range wanted {
 						o := d.run(at, strings.Fields(words)...)
 						if o.status != 0 || !strings.Contains(o.stdout, want) {
