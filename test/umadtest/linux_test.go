@@ -118,10 +118,10 @@ func TestManagerInLinux(t *testing.T) {
 		}
 	}
 	// Answers of several packets, by the RMPP of both kernels; a tenant is shown his own, and the manager.
-	if n := strings.Count(r.script("mgmt-1", "saquery NR"), "NodeRecord dump"); n != len(r.topology.Nodes) {
+	if n := strings.Count(r.script("mgmt-1", "saquery -t 20000 NR"), "NodeRecord dump"); n != len(r.topology.Nodes) {
 		t.Errorf("%d nodes at the manager, want %d", n, len(r.topology.Nodes))
 	}
-	if own := r.script("red-1", "saquery NR"); !strings.Contains(own, "red-2") || strings.Contains(own, "blue-") {
+	if own := r.script("red-1", "saquery -t 20000 NR"); !strings.Contains(own, "red-2") || strings.Contains(own, "blue-") {
 		t.Errorf("the nodes that red is shown: %s", own)
 	}
 
