@@ -12,13 +12,13 @@ import (
 )
 
 // tried ends the wait of a start when no table holds what a manager gives: nobody has managed the
-// subnet, and what was read of it stands. Where ports get keys, tables are read again under them.
+// subnet, and what was read of it stands, if all of it was. Where ports get keys, tables are read again under them.
 func (e *Engine) tried(now time.Duration, d *sweep.Discovery) {
 	e.master.Wait.Trial, e.master.Wait.AtStart = false, false
 	switch {
 	case !sweep.PowerUpKeys(e.fabric):
 		e.pause()
-	case e.agenda.links.OutOfDate(e.fabric):
+	case e.agenda.links.OutOfDate(e.fabric) || len(d.Faults()) > 0: // what did not answer may, under keys
 		e.master.Wait.Until = now
 		e.startSweep()
 	default:
